@@ -45,7 +45,7 @@ ROOMS = {
         "tests/spark/test_user_conf.py",
     ),
     "catalog/sample/": ("tests/catalog/test_sample_company.py",),
-    "catalog/spark.py": ("tests/spark/test_read_as.py",),
+    "catalog/spark/": ("tests/spark/test_read_as.py",),
     "catalog/warehouses/": ("tests/architecture/", "tests/spark/test_vendor_forms.py"),
     "compose.yaml": ("tests/site/test_compose.py",),
     "docs/": ("tests/architecture/", "tests/site/test_examples.py", "tests/site/test_workflow_example.py"),

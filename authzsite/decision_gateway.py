@@ -19,12 +19,12 @@ from io import BytesIO
 from typing import Any
 
 import structlog
+from django.conf import settings
 from django.urls import resolve
 from django.utils.http import http_date
-from django.utils.module_loading import import_string
 
 from authzsite import admission, middleware, request_log, throttling
-from policies import deadlines
+from policies import deadlines, registries
 from policies.decisions.api.plain_calls import LeftToView
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
@@ -114,25 +114,15 @@ class DecisionEndpoint:
     max_bytes: int
 
 
-#: Path → the function that answers plain calls, imported by the first one: many installations have no AuthZEN.
-_ANSWERS = {
-    "/api/v1/authorize": "policies.decisions.api.plain_calls.answer_authorize",
-    "/api/v1/authorize/": "policies.decisions.api.plain_calls.answer_authorize",
-    "/api/v1/authorize/batch": "policies.decisions.api.plain_calls.answer_batch",
-    "/api/v1/authorize/batch/": "policies.decisions.api.plain_calls.answer_batch",
-    "/access/v1/evaluation": "catalog.protocols.authzen.plain_calls.answer_evaluation",
-    "/access/v1/evaluations": "catalog.protocols.authzen.plain_calls.answer_evaluations",
-}
-
-
 def load_endpoint(path: str) -> DecisionEndpoint | None:
     """Return the endpoint of a path, with what the URLs and the settings say about it; None for any other path."""
-    answer = _ANSWERS.get(path)
-    if answer is None:
+    if path not in settings.REGISTRIES["plain_calls"]:
         return None
     match = resolve(path)
     max_bytes = middleware.find_body_limit(path)
-    return DecisionEndpoint(path, import_string(answer), match.route, guard.get_channel(match), max_bytes)
+    return DecisionEndpoint(
+        path, registries.load_entry("plain_calls", path), match.route, guard.get_channel(match), max_bytes
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from authzsite.middleware_responses import render_refusal
+from policies.events import failed_sign_ins
+from policies.http.guard import get_channel
 
 #: Length of the library's column, in characters, which is more than any user name has.
 _MAX_USERNAME_LENGTH = 255
@@ -26,6 +28,9 @@ def get_attempted_username(request: HttpRequest, credentials: dict[str, Any] | N
 
 def respond_locked_out(request: HttpRequest, *_: Any) -> HttpResponse:
     """Answer with 429 and Retry-After: a page at the sign-in page, else in the format of the interface."""
+    failed_sign_ins.record_lockout(
+        username=get_attempted_username(request), channel=get_channel(request.resolver_match)
+    )
     minutes: int = settings.LOCKOUT_MINUTES
     detail = f"These were too many wrong passwords. Wait {minutes} minutes, or ask who runs this site."
     wait_seconds = str(minutes * 60)

@@ -20,8 +20,9 @@ from prometheus_client.registry import Collector
 
 from authzsite import env, metrics_multiprocess
 from authzsite.health import BROKER_SECONDS, DATABASE_SECONDS
-from catalog.reports.alerts import metrics as report_metrics
+from catalog.reports import metrics as report_metrics
 from policies import deadlines
+from policies.events import metrics as event_metrics
 from policies.http.guard import public
 from policies.models import PolicyVersion
 from policies.propagation import pubsub, task_queue
@@ -42,14 +43,14 @@ class InstallationCollector(Collector):
         yield from _probe("broker", "authz_queue_length", "Tasks that wait for a worker.", _count_queued_tasks)
 
 
-class ReportCollector(Collector):
-    """Metrics of reports, queried at each scrape; there are none while the database is away."""
+class RowCollector(Collector):
+    """Metrics of reports and events, queried at each scrape; there are none while the database is away."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics."""
         try:
             with deadlines.open_budget(DATABASE_SECONDS):
-                yield from list(report_metrics.collect())
+                yield from [*report_metrics.collect(), *event_metrics.collect()]
         except pubsub.list_connection_errors():
             return
 
@@ -71,7 +72,7 @@ def show_metrics(request: HttpRequest) -> HttpResponse:
     response: HttpResponse = ExportToDjangoView(request)
     installation = CollectorRegistry()
     installation.register(InstallationCollector())
-    installation.register(ReportCollector())
+    installation.register(RowCollector())
     response.content += generate_latest(installation)
     return response
 

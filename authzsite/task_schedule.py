@@ -14,6 +14,15 @@ DELETED_NAMES_EVERY_SECONDS = 60
 GUARDRAILS_EVERY_SECONDS = 45
 
 
+#: Notices stand in the inbox, and mails are sent, within seconds.
+DELIVER_EVERY_SECONDS = 10
+
+#: What ends is told of days before.
+REMIND_EVERY_SECONDS = 600
+
+WATCH_REFUSALS_EVERY_SECONDS = 300
+
+
 def build_schedule() -> dict[str, dict[str, Any]]:
     """Return the entries by name. Each expires before the next of its kind: an absent worker finds one, not many."""
     refresh_seconds = settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS
@@ -26,6 +35,10 @@ def build_schedule() -> dict[str, dict[str, Any]]:
         "forget-drafts": _build_entry("policies.forget_drafts", FORGET_EVERY_SECONDS),
         "forget-changes": _build_entry("policies.forget_changes", FORGET_EVERY_SECONDS),
         "forget-aspect-versions": _build_entry("catalog.forget_aspect_versions", FORGET_EVERY_SECONDS),
+        "forget-events": _build_entry("policies.forget_events", FORGET_EVERY_SECONDS),
+        "deliver-events": _build_entry("policies.deliver_events", DELIVER_EVERY_SECONDS),
+        "remind-of-endings": _build_entry("policies.remind_of_endings", REMIND_EVERY_SECONDS),
+        "watch-refusals": _build_entry("policies.watch_refusals", WATCH_REFUSALS_EVERY_SECONDS),
         "judge-guardrails": _build_entry("policies.judge_guardrails", GUARDRAILS_EVERY_SECONDS),
         "remove-deleted-names": _build_entry("policies.remove_deleted_names", DELETED_NAMES_EVERY_SECONDS),
         "watch-reports": _build_entry("catalog.watch_reports", watch_seconds),

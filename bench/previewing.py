@@ -21,19 +21,14 @@ from django.db import connection  # noqa: E402
 from bench import backends  # noqa: E402
 from bench.filling import fill  # noqa: E402
 from bench.worlds import GROUPS, Company, dice_of  # noqa: E402
-from policies.authoring.services import policies, preview  # noqa: E402
+from policies.authoring.changes import DeletePolicy, PutPolicy  # noqa: E402
+from policies.authoring.services import policies  # noqa: E402
 from policies.authoring.services.policy_drafts import PolicyInput  # noqa: E402
-from policies.authoring.services.proposed_changes import (  # noqa: E402
-    DELETE_GROUP,
-    DELETE_POLICY,
-    DELETE_USER,
-    PUT_POLICY,
-    REMOVE_MEMBERS,
-    SUSPEND,
-    Change,
-    MemberChange,
-    PolicyPut,
-)
+from policies.changes import preview  # noqa: E402
+from policies.changes.comparison import EffectQuestion  # noqa: E402
+from policies.changes.kinds import Change  # noqa: E402
+from policies.identity.changes.accounts import DeleteGroup, DeleteUser, Suspend  # noqa: E402
+from policies.identity.changes.members import RemoveMembers  # noqa: E402
 from policies.identity.services import groups  # noqa: E402
 from policies.models import Membership, Policy, PolicyVersion  # noqa: E402
 from policies.pdp import authorizer, snapshot_store  # noqa: E402
@@ -66,8 +61,8 @@ def main() -> None:
         "resources": {"filter": {"criteria": []}},
     }
     kinds: dict[str, Callable[[int], Change]] = {
-        "delete a policy": lambda number: Change(DELETE_POLICY, chosen[number].urn),
-        "add a group to a policy": lambda number: Change(PUT_POLICY, _with_group(chosen[number], number)),
+        "delete a policy": lambda number: DeletePolicy(chosen[number].urn),
+        "add a group to a policy": lambda number: _with_group(chosen[number], number),
         "a group on everything": lambda number: _put(wide, {"groups": [f"urn:li:corpGroup:g{number}"]}),
         "all users on the datasets of a domain": lambda number: _put(
             wide
@@ -119,29 +114,27 @@ def _build_people_changes(users: int) -> dict[str, Callable[[int], Change]]:
         for group in members
     }
     return {
-        "delete a group of two": lambda _: Change(DELETE_GROUP, pair),
-        "delete a group of a hundred": lambda number: Change(DELETE_GROUP, members[number]),
-        "remove three people from a group": lambda number: Change(
-            REMOVE_MEMBERS, MemberChange(members[number], joined[members[number]])
-        ),
-        "suspend who holds platform privileges": lambda number: Change(SUSPEND, people[number]),
-        "delete a user": lambda number: Change(DELETE_USER, people[number]),
+        "delete a group of two": lambda _: DeleteGroup(pair),
+        "delete a group of a hundred": lambda number: DeleteGroup(members[number]),
+        "remove three people from a group": lambda number: RemoveMembers(members[number], joined[members[number]]),
+        "suspend who holds platform privileges": lambda number: Suspend(people[number]),
+        "delete a user": lambda number: DeleteUser(people[number]),
     }
 
 
-def _with_group(policy: Policy, number: int) -> PolicyPut:
+def _with_group(policy: Policy, number: int) -> PutPolicy:
     return _with_member(policy, f"urn:li:corpGroup:g{number % GROUPS}")
 
 
-def _with_member(policy: Policy, group: str) -> PolicyPut:
+def _with_member(policy: Policy, group: str) -> PutPolicy:
     actors = policy.document["actors"]
     changed_actors = {**actors, "groups": [*actors.get("groups", ()), group]}
     document = {"description": "", "editable": True} | policy.document | {"actors": changed_actors}
-    return PolicyPut(policy.urn, PolicyInput("datahub", document))
+    return PutPolicy(policy.urn, PolicyInput("datahub", document))
 
 
 def _put(document: dict[str, Any], actors: dict[str, Any]) -> Change:
-    return Change(PUT_POLICY, PolicyPut(None, PolicyInput("datahub", document | {"actors": actors})))
+    return PutPolicy(None, PolicyInput("datahub", document | {"actors": actors}))
 
 
 def _measure(name: str, make: Callable[[int], Change], *, is_sampled: bool) -> dict[str, Any]:
@@ -150,7 +143,9 @@ def _measure(name: str, make: Callable[[int], Change], *, is_sampled: bool) -> d
     for number in range(NUMBER):
         change = make(number)
         began_work, began = backends.worked_ms(numbers), time.perf_counter()
-        found = preview.preview_changes(changes=[change], by=authorizer.SYSTEM, limit=100, is_sampled=is_sampled)
+        found = preview.preview_changes(
+            changes=[change], by=authorizer.SYSTEM, question=EffectQuestion(100, is_sampled=is_sampled)
+        )
         if number:
             spent.append((time.perf_counter() - began) * 1000)
             worked.append(backends.worked_ms(numbers) - began_work)

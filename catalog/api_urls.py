@@ -2,12 +2,13 @@
 
 from django.urls import URLPattern
 
+from catalog.bundle_tests import api as bundle_test_api
 from catalog.cdap import grant_api, operation_api
 from catalog.connections import api as connection_api
 from catalog.entities.api import entities, resources_allowed, sql_render
 from catalog.external_roles import api as external_role_api
 from catalog.external_roles.queries import ACCESS_TYPES
-from catalog.reports.api import bundle_tests, findings, reports
+from catalog.reports.api import findings, reports
 from policies.http.api.paths import api_paths
 
 ROLE_PATTERN = r"(?P<urn>urn:li:role:.+)"
@@ -48,13 +49,14 @@ urlpatterns: list[URLPattern] = [
         connection_api.WarehouseChangeConfirmView,
         "api-connection-change-confirm",
     ),
-    *api_paths("bundles/test", bundle_tests.BundleTestView, "api-bundles-test"),
+    *api_paths("bundles/test", bundle_test_api.BundleTestView, "api-bundles-test"),
     *api_paths("reports/", reports.ReportListView, "api-reports"),
     *api_paths("reports/findings/", findings.FindingListView, "api-findings"),
     *api_paths("reports/findings/(?P<number>[0-9]{1,18})/", findings.FindingDetailView, "api-finding"),
     *api_paths("reports/kinds/", reports.ReportKindListView, "api-report-kinds"),
     *api_paths(f"reports/{RUN_PATTERN}/", reports.ReportDetailView, "api-report"),
     *api_paths(f"reports/{RUN_PATTERN}/cancel/", reports.ReportCancelView, "api-report-cancel"),
+    *api_paths(f"reports/{RUN_PATTERN}/script/", reports.ReportScriptView, "api-report-script"),
     *api_paths(f"{TABLE_PATTERN}/", reports.ReportTableView, "api-report-table"),
     *api_paths(f"{TABLE_PATTERN}/csv/", reports.ReportCsvView, "api-report-csv"),
     *api_paths(f"{TABLE_PATTERN}/json/", reports.ReportJsonView, "api-report-json"),

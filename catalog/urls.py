@@ -54,6 +54,7 @@ urlpatterns = [
         lazy_view("catalog.reports.pages.access_lookup.show_access", VIEW_GUARD),
         name="report-access",
     ),
+    path("reports/runs/<uuid:id>/script", runs.download_script, name="report-script"),
     path("reports/runs/<uuid:id>/compare", compare_runs.compare_runs, name="report-compare"),
     path("reports/runs/<uuid:id>/tables/<slug:name>", tables.show_table, name="report-table"),
     path("reports/runs/<uuid:id>/tables/<slug:name>.<slug:ending>", tables.download_file, name="report-file"),

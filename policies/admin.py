@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from policies.authoring.services import policies
-from policies.authoring.services.proposed_changes import MAX_CHANGES
+from policies.changes.staging import MAX_CHANGES
 from policies.engine.wording import word_count
 from policies.errors import Forbidden, PolicyAppError
 from policies.http.guard import get_actor, needs

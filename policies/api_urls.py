@@ -6,8 +6,10 @@ URN in a path is decoded once, by the server, so it may contain slashes and anyt
 
 from django.urls import URLPattern, path
 
-from policies.authoring.api import bundles, policies, preview, privilege_registry
+from policies.authoring.api import bundles, policies, privilege_registry
+from policies.changes.api import preview
 from policies.decisions.api import audit, status
+from policies.events.api import events, notifications
 from policies.guardrails.api import guardrails
 from policies.http.api.paths import api_paths
 from policies.http.guard import API, public, signed_in
@@ -67,5 +69,9 @@ urlpatterns: list[URLPattern] = [
     *api_paths("invite-tokens/accept/", invitations.InviteAcceptView, "api-invite-tokens-accept"),
     path("invite-tokens/<uuid:invite_id>/", invitations.InviteDetailView.as_view(), name="api-invite-token"),
     *api_paths("audit/", audit.AuditListView, "api-audit"),
+    *api_paths("events", events.EventStreamView, "api-events"),
+    *api_paths("notifications/", notifications.NoticeListView, "api-notifications"),
+    *api_paths("notifications/read-all/", notifications.NoticesReadView, "api-notifications-read-all"),
+    *api_paths(r"notifications/(?P<number>[0-9]{1,18})/", notifications.NoticeDetailView, "api-notification"),
     *api_paths("status/", status.StatusView, "api-status"),
 ]

@@ -12,8 +12,8 @@ from importlib import resources
 from typing import Any
 
 from django.conf import settings
-from django.utils.module_loading import import_string
 
+from policies import registries
 from policies.aspects import services as aspect_services
 from policies.aspects.services import AspectChange
 from policies.authoring.services import policies, policy_drafts
@@ -48,8 +48,8 @@ def run(*, is_restricted: bool = False) -> BootstrapResult:
     """Write the initial data, all or nothing, and return the URNs of created and rewritten objects.
 
     `is_restricted` leaves all users only the two platform privileges that DataHub's own code grants: it rewrites the
-    shipped policy for all users unless a user has edited it. Hooks of other apps (settings.BOOTSTRAP_HOOKS, dotted
-    paths) are called with `by` in the same transaction.
+    shipped policy for all users unless a user has edited it. Hooks of other apps (the registry `bootstrap_hooks`)
+    are called with `by` in the same transaction.
     """
     result = BootstrapResult()
     with open_write(Gate.CATALOG, Gate.PEOPLE):
@@ -59,8 +59,8 @@ def run(*, is_restricted: bool = False) -> BootstrapResult:
         for entry in _load_fixture("boot_policies"):
             _write_policy(entry, result, is_restricted=is_restricted)
         guardrails.ensure_built_in(by=authorizer.SYSTEM)
-        for path in settings.BOOTSTRAP_HOOKS:
-            import_string(path)(by=authorizer.SYSTEM)
+        for write_data in registries.load_entries("bootstrap_hooks").values():
+            write_data(by=authorizer.SYSTEM)
     return result
 
 

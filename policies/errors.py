@@ -120,6 +120,17 @@ class Stale(PolicyAppError):
     status = 412
 
 
+class CursorExpired(PolicyAppError):
+    """Events after the cursor were deleted by retention; `oldest` is the cursor from which all are there."""
+
+    code = "cursor_expired"
+    status = 410
+
+    def __init__(self, *, oldest: str) -> None:
+        self.oldest = oldest
+        super().__init__(f"Events after this cursor were deleted. The oldest that are kept follow {oldest}.")
+
+
 class Busy(PolicyAppError):
     """Other work of the caller has not ended; it may ask again after the seconds in Retry-After."""
 

@@ -4,6 +4,7 @@ from django.urls import path
 
 from policies.authoring.pages import urls as authoring_urls
 from policies.decisions.pages import audit, explore, smallest_way, status, why
+from policies.events.pages import notifications
 from policies.guardrails.pages import urls as guardrail_urls
 from policies.http.guard import public
 from policies.http.lazy_view import lazy_view
@@ -21,6 +22,10 @@ urlpatterns = [
     path("logout", sign_in.sign_out, name="sign-out"),
     path("drafts", drafts.keep_draft, name="drafts"),
     path("drafts/discard", drafts.discard_draft, name="draft-discard"),
+    path("notifications", notifications.list_notices, name="notifications"),
+    path("notifications/read-all", notifications.mark_all, name="notifications-read-all"),
+    path("notifications/mail", notifications.choose_mail, name="notifications-mail"),
+    path("notifications/<int:number>/read", notifications.mark_notice, name="notification-mark"),
     path("why", why.show_explanation, name="why"),
     path("why/way", smallest_way.show_smallest_way, name="why-way"),
     path("why/can", explore.show_privileges, name="why-can"),

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from django.db import transaction
 from django.utils import timezone
 
 from catalog.models import Finding, Report, ReportRow
@@ -18,6 +17,7 @@ from catalog.reports.run import result_loader, run_state
 from catalog.reports.spec import ReportSpec
 from catalog.reports.storage import parse_address
 from catalog.reports.tables import ColumnKind, ReportColumn
+from policies.models import open_event_write
 from policies.pdp.authorizer import SYSTEM
 
 Rows = Sequence[Mapping[str, Any]]
@@ -73,11 +73,23 @@ def ready(
     return found
 
 
+def complete(folder: Path, kind: str, rows: Rows, *, by: str = SYSTEM.urn) -> Report:
+    """Return a run that came through with these findings, which are merged in the transaction that makes it READY."""
+    found = running(kind, by=by)
+    target = folder / str(found.pk)
+    write(KINDS[kind], {"findings": rows}, target)
+    result_loader.load(found, KINDS[kind], parse_address(target), on_progress=lambda _: None)
+    with open_event_write():
+        merge(found)
+        end(found, {})
+    return found
+
+
 def merge(found: Report) -> None:
     """Merge the findings of a run that is loaded."""
     with (
         finding_writer.stage(found, KINDS[found.kind], on_progress=lambda _: None) as staged,
-        transaction.atomic(),
+        open_event_write(),
     ):
         finding_writer.merge(found, KINDS[found.kind], staged, on_batch=lambda: None)
 

@@ -54,38 +54,67 @@ DRAFT_DAYS = env.integer("DRAFT_DAYS", default=14, minimum=1)
 # Replaced versions of each aspect that are kept beside the current one; 0 keeps all.
 ASPECT_VERSIONS_KEPT = env.integer("ASPECT_VERSIONS_KEPT", default=0)
 INHERIT_PRIVILEGES = env.flag("INHERIT_PRIVILEGES", default=False)
-POLICY_PORTS = {
-    "FacetSource": "catalog.access.facet_source.OrmFacetSource",
-    "GrantSource": "catalog.access.grant_source.OrmGrantSource",
-    "Directory": "catalog.access.directory.OrmDirectory",
-    "PostingsSource": "catalog.access.postings_source.OrmPostingsSource",
-    "ChangeDescriber": "policies.authoring.pages.net_change_wording.describe_proposed_changes",
-    "GrantStage": "catalog.cdap.staged_grants.StagedGrants",
-    "CatalogStage": "catalog.entities.staged_catalog.StagedCatalog",
-    "References": "catalog.ingest.deleted_references.DocumentReferences",
+# What rooms above give to rooms below, by registry and name, in this order (`policies.registries`).
+REGISTRIES: dict[str, dict[str, str]] = {
+    # The engine's ports, and functions and classes that a lower room has to call: each is imported on first use.
+    "ports": {
+        "FacetSource": "catalog.access.facet_source.OrmFacetSource",
+        "GrantSource": "catalog.access.grant_source.OrmGrantSource",
+        "Directory": "catalog.access.directory.OrmDirectory",
+        "PostingsSource": "catalog.access.postings_source.OrmPostingsSource",
+        "ChangeDescriber": "policies.changes.pages.net_change_wording.describe_proposed_changes",
+        "GrantStage": "catalog.cdap.changed_grants.ChangedGrants",
+        "References": "catalog.ingest.deleted_references.DocumentReferences",
+        "TaskApplication": "authzsite.celery.app",
+    },
+    # Tuples of classes with the methods of `policies.changes.kinds.Change`.
+    "change_kinds": {
+        "policies": "policies.authoring.changes.KINDS",
+        "members": "policies.identity.changes.members.KINDS",
+        "roles": "policies.identity.changes.roles.KINDS",
+        "accounts": "policies.identity.changes.accounts.KINDS",
+        "entities": "catalog.entities.changes.KINDS",
+        "external_roles": "catalog.external_roles.changes.KINDS",
+        "grants": "catalog.cdap.changes.KINDS",
+    },
+    # Further initial data: functions called with `by` at the end of `manage.py bootstrap`.
+    "bootstrap_hooks": {
+        "ownership_types": "catalog.entities.bootstrap.write_ownership_types",
+        "cdap_instance": "catalog.entities.bootstrap.register_cdap_instance",
+    },
+    # Further work when a user, group or role is deactivated: functions called with `urn` and `uow` (the unit of work)
+    # that return a context manager, entered before the deactivation is written and left before the change is stored.
+    "departure_hooks": {"grants": "catalog.cdap.grant_services.reassign_sole_grants"},
+    # What is told of a guardrail that is broken or holds again: functions called with `guardrail` and `breaches`.
+    "guardrail_hooks": {"findings": "catalog.reports.guardrail_findings.record_breaches"},
+    # What a folder of policies as code may hold: classes with the methods of
+    # `policies.authoring.services.bundles.kinds.BundleKind`, in the order in which they are written.
+    "bundle_kinds": {
+        "guardrails": "policies.guardrails.services.bundle_entries.GuardrailEntries",
+        "roles": "policies.authoring.services.bundles.role_entries.RoleEntries",
+        "policies": "policies.authoring.services.bundles.policy_entries.PolicyEntries",
+        "assertions": "catalog.reports.services.assertion_entries.AssertionEntries",
+    },
+    # What begins and ends at a time: classes with the methods of `policies.pdp.due_changes.DueChangeSource`.
+    "due_changes": {
+        "policies": "policies.authoring.services.policy_validity.PolicyDueChanges",
+        "memberships": "policies.identity.services.membership_times.MembershipDueChanges",
+        "roles": "policies.identity.services.role_times.RoleDueChanges",
+        "grants": "catalog.cdap.grant_services.GrantDueChanges",
+    },
+    # What people are told of: objects with the methods of `policies.events.sources.NoticeSource`.
+    "notice_sources": {
+        "people": "policies.events.people_notices.SOURCE",
+        "grants": "catalog.cdap.grant_notices.SOURCE",
+        "reports": "catalog.reports.report_events.SOURCE",
+    },
+    # Path → the function that answers plain calls, imported by the first one: many installations have no AuthZEN.
+    "plain_calls": {
+        "/api/v1/authorize": "policies.decisions.api.plain_calls.answer_authorize",
+        "/api/v1/authorize/": "policies.decisions.api.plain_calls.answer_authorize",
+        "/api/v1/authorize/batch": "policies.decisions.api.plain_calls.answer_batch",
+        "/api/v1/authorize/batch/": "policies.decisions.api.plain_calls.answer_batch",
+        "/access/v1/evaluation": "catalog.protocols.authzen.plain_calls.answer_evaluation",
+        "/access/v1/evaluations": "catalog.protocols.authzen.plain_calls.answer_evaluations",
+    },
 }
-# Further initial data: functions called with `by` at the end of `manage.py bootstrap`.
-BOOTSTRAP_HOOKS: tuple[str, ...] = (
-    "catalog.entities.bootstrap.write_ownership_types",
-    "catalog.entities.bootstrap.register_cdap_instance",
-)
-# Further work when a user, group or role is deactivated: functions called with `urn` and `uow` (the unit of work) that
-# return a context manager, entered before the deactivation is written and left before the change is stored.
-DEPARTURE_HOOKS: tuple[str, ...] = ("catalog.cdap.grant_services.reassign_sole_grants",)
-# What is told of a guardrail that is broken or holds again: functions called with `guardrail` and `breaches`.
-GUARDRAIL_HOOKS: tuple[str, ...] = ("catalog.reports.guardrail_findings.record_breaches",)
-# What a folder of policies as code may hold: classes with the methods of
-# `policies.authoring.services.bundles.kinds.BundleKind`, in the order in which they are written.
-BUNDLE_KINDS: tuple[str, ...] = (
-    "policies.guardrails.services.bundle_entries.GuardrailEntries",
-    "policies.authoring.services.bundles.role_entries.RoleEntries",
-    "policies.authoring.services.bundles.policy_entries.PolicyEntries",
-    "catalog.reports.services.assertion_entries.AssertionEntries",
-)
-# What begins and ends at a time: classes with the methods of `policies.pdp.due_changes.DueChangeSource`.
-DUE_CHANGE_SOURCES: tuple[str, ...] = (
-    "policies.authoring.services.policy_validity.PolicyDueChanges",
-    "policies.identity.services.membership_times.MembershipDueChanges",
-    "policies.identity.services.role_times.RoleDueChanges",
-    "catalog.cdap.grant_services.GrantDueChanges",
-)

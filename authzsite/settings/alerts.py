@@ -1,4 +1,4 @@
-"""Alerts about reports, and the server that sends their e-mails."""
+"""Events and notices: how long they are kept, who is told by mail, and the server that sends it."""
 
 from authzsite import env
 
@@ -6,6 +6,16 @@ from authzsite import env
 ALERT_RECIPIENTS = env.names("ALERT_RECIPIENTS")
 # Minutes after which a nightly report that has not ended is late.
 NIGHTLY_LATE_MINUTES = env.integer("NIGHTLY_LATE_MINUTES", default=180, minimum=1)
+
+# Days for which events and notices are kept; a reader of the stream that comes later has missed some.
+EVENT_DAYS = env.integer("EVENT_DAYS", default=30, minimum=1)
+NOTICE_DAYS = env.integer("NOTICE_DAYS", default=90, minimum=1)
+# Whether people get their notices by mail; unless it is set, where a server of mails is.
+NOTICE_MAIL = env.flag("NOTICE_MAIL", default=bool(env.text("EMAIL_HOST") or env.text("EMAIL_BACKEND")))
+# Hour (UTC) of daily mails.
+NOTICE_MAIL_HOUR = env.integer("NOTICE_MAIL_HOUR", default=6) % 24
+# Refusals within a quarter of an hour below which none is a spike.
+REFUSAL_SPIKE_MINIMUM = env.integer("REFUSAL_SPIKE_MINIMUM", default=200, minimum=1)
 
 EMAIL_BACKEND = env.text("EMAIL_BACKEND", "django.core.mail.backends.smtp.EmailBackend")
 EMAIL_FILE_PATH = env.text("EMAIL_FILE_PATH") or None

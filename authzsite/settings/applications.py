@@ -53,7 +53,7 @@ APPEND_SLASH = False
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [BASE_DIR / "templates", BASE_DIR / "policies/events/channels/email/templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -61,6 +61,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "policies.http.pages.layout_context.build_context",
+                "policies.events.pages.bell.build_context",
             ],
             "libraries": {"drawings": "policies.http.pages.icons"},
         },

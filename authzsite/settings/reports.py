@@ -11,8 +11,6 @@ REPORTS_DIR = env.text("REPORTS_DIR", str(VAR_DIR / "reports"))
 REPORTS_INCREMENTAL = env.flag("REPORTS_INCREMENTAL", default=True)
 # The open tables: a folder, or the address of one; by default `tables` in REPORTS_DIR.
 RESULT_TABLES_DIR = env.text("RESULT_TABLES_DIR")
-# Whether the open tables have a log of Delta Lake beside the manifest.
-RESULT_TABLES_FORMAT = env.choice("RESULT_TABLES_FORMAT", default="parquet", choices=("parquet", "delta"))
 # After how many days rows are deleted from them; 0 for never.
 RESULT_TABLES_DAYS = env.integer("RESULT_TABLES_DAYS", default=0)
 # How many rows of access edges a run writes into them at most; 0 for none.

@@ -6,8 +6,6 @@ from authzsite.settings.applications import TIME_ZONE
 from authzsite.settings.paths import VAR_DIR
 from authzsite.settings.storage import REDIS_URL
 
-# The Celery application, imported by the first use of the queue (policies.propagation.task_queue).
-TASK_APPLICATION = "authzsite.celery.app"
 CELERY_BROKER_URL = REDIS_URL or "filesystem://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {"socket_connect_timeout": 2, "socket_timeout": 2} if REDIS_URL else {}

@@ -166,6 +166,18 @@ def load_privileges(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, st
     return {pair: cdap.expand(privileges_by_pair.get(pair, ())) for pair in pairs}
 
 
+def load_ends(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], dict[str, datetime | None]]:
+    """Return (principal, entity) → privilege → the end of the grant on exactly this entity or pattern; None: for good.
+
+    What is not granted is left out.
+    """
+    ends: dict[tuple[str, str], dict[str, datetime | None]] = {pair: {} for pair in pairs}
+    for source, privilege, holder, end in _load_rows({entity for _, entity in pairs}, {holder for holder, _ in pairs}):
+        if (holder, source) in ends:
+            ends[holder, source][privilege] = end
+    return ends
+
+
 def load_grants(
     *, holders: Collection[str] | None = None, urns: Collection[str] | None = None
 ) -> dict[tuple[str, str], frozenset[str]]:

@@ -18,10 +18,10 @@ from policies.engine.families.validity import UNLIMITED, Phase, Validity
 from policies.engine.model import Actor
 from policies.errors import Conflict
 from policies.models import Verb
+from policies.models.event import CLOCK_CHANNEL
 from policies.models.people import MAX_NAME_LENGTH
 from policies.models.writes import WriteTransaction, announce_boundaries
 from policies.pdp import authorizer, database_clock
-from policies.pdp.due_changes import CLOCK_CHANNEL
 from policies.writes.timed_holders import check_validity
 from policies.writes.unit_of_work import UnitOfWork, open_unit_of_work
 from policies.writes.validation import Checks
@@ -34,8 +34,8 @@ def grant(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> list[
     Invalid for unknown principals and entities (pointers `/<index>/<field>`).
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
-        new_grants, now = resolve_requests(requests, by=by), database_clock.get_now()
-        _refuse_problems_of_times(requests, new_grants, now)
+        now = database_clock.get_now()
+        new_grants = check_grants(requests, by=by, now=now)
         grants_by_times: dict[tuple[Validity | None, str], list[Grant]] = {}
         for request, new_grant in zip(requests, new_grants, strict=True):
             grants_by_times.setdefault((request.validity, request.reason), []).append(new_grant)
@@ -57,8 +57,7 @@ def revoke(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> None
     instance administrators (CD-19). Grants from the settings cannot be revoked: Conflict (CD-18).
     """
     with open_unit_of_work(by=by, channel=channel) as uow:
-        revoked_grants = resolve_requests(requests, by=by)
-        refuse_setting_grants(revoked_grants)
+        revoked_grants = check_revocations(requests, by=by)
         previous = grant_source.load_privileges(pairs=_grant_pairs(revoked_grants))
         affected_urns = find_admin_losses(revoked_grants, previous)
         grant_source.delete_grants(grants=revoked_grants)
@@ -72,6 +71,20 @@ def revoke(*, requests: Sequence[GrantRequest], by: Actor, channel: str) -> None
         _audit_changes(previous, uow=uow)
         grant_times.cancel_scheduled(grants=revoked_grants, uow=uow)
         _hand_over(sorted(unadministered_urns), by=by, uow=uow)
+
+
+def check_grants(requests: Sequence[GrantRequest], *, by: Actor, now: datetime) -> list[Grant]:
+    """Check that these may be granted, and return them as grants to store. Raises as `grant`."""
+    new_grants = resolve_requests(requests, by=by)
+    _refuse_problems_of_times(requests, new_grants, now)
+    return new_grants
+
+
+def check_revocations(requests: Sequence[GrantRequest], *, by: Actor) -> list[Grant]:
+    """Check that these may be revoked, but for the last ADMIN, and return them as grants. Raises as `revoke`."""
+    revoked_grants = resolve_requests(requests, by=by)
+    _refuse_setting_grants(revoked_grants)
+    return revoked_grants
 
 
 class GrantDueChanges:
@@ -104,7 +117,7 @@ class GrantDueChanges:
 def reassign_sole_grants(*, urn: str, uow: UnitOfWork) -> Iterator[None]:
     """Pass the ADMIN of a user, group or role that can no longer act to the instance administrators (CD-19).
 
-    A hook of every change that ends or suspends a principal (settings.DEPARTURE_HOOKS): entities without another
+    A hook of every change that ends or suspends a principal (the registry `departure_hooks`): entities without another
     administrator are handed over as by a confirmed revoke.
     """
     affected_urns = grant_source.list_administered(holder=urn)
@@ -112,7 +125,7 @@ def reassign_sole_grants(*, urn: str, uow: UnitOfWork) -> Iterator[None]:
     _hand_over(sorted(grant_source.list_unadministered(urns=affected_urns)), by=uow.by, uow=uow)
 
 
-def refuse_setting_grants(revoked_grants: Sequence[Grant]) -> None:
+def _refuse_setting_grants(revoked_grants: Sequence[Grant]) -> None:
     """Raise Conflict for grants that come from the settings."""
     administrators = instance_administrators()
     if setting_administrators := [

@@ -10,6 +10,7 @@ from django.urls import reverse
 from catalog.connections import repairs, sources
 from catalog.connections.pages import SECTION, VIEW_GUARD
 from catalog.models import WarehouseChange
+from catalog.reports.kinds.role_mapping_check.spec import SPEC
 from catalog.reports.pages import layout
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.errors import Conflict, Forbidden, Invalid
@@ -32,7 +33,8 @@ def propose_repairs(request: HttpRequest, name: str) -> HttpResponse:
     problems: list[str] = []
     if request.method == "POST":
         try:
-            change = repairs.propose(name=name, keys=request.POST.getlist("finding"), by=get_actor(request))
+            keys = None if "all" in request.POST else request.POST.getlist("finding")
+            change = repairs.propose(name=name, keys=keys, by=get_actor(request))
         except Invalid as refusal:
             problems = [problem.detail for problem in refusal.problems]
         except Conflict as refusal:
@@ -40,10 +42,12 @@ def propose_repairs(request: HttpRequest, name: str) -> HttpResponse:
         else:
             return redirect("connection-change", name=name, id=change.pk)
     report, found_repairs = repairs.list_repairs(name=name)
+    page = list_and_form_pages.get_page(request, found_repairs)
     context = {
         "name": name,
         "report": report,
-        "rows": found_repairs,
+        "page": page,
+        "rows": list(page),
         "problems": problems,
         "can_apply": bool(sources.get_connection(name).apply_variable),
         "columns": build_columns("Chosen", "Finding", "Statements"),
@@ -70,6 +74,7 @@ def show_change(request: HttpRequest, name: str, id: UUID) -> HttpResponse:
         "url": reverse("connection-change", args=[name, id]),
         "is_under_way": is_under_way,
         "is_waiting": change.status == Status.PREVIEWED,
+        "check_url": reverse("report-new", args=[SPEC.name]) if change.status == Status.APPLIED else "",
         "may_confirm": repairs.may_confirm(change, by=get_actor(request)),
         "facts": [
             {

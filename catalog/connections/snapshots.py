@@ -18,12 +18,14 @@ from django.utils import timezone
 
 from catalog.connections import sources
 from catalog.connections.sources import WarehouseConnection
-from catalog.models import WarehouseSnapshot
+from catalog.models import WarehouseChange, WarehouseSnapshot
 from catalog.reports.kinds.role_mapping_check import connected_exports
+from catalog.reports.kinds.role_mapping_check.spec import SPEC
+from catalog.reports.services import reports
 from catalog.reports.storage import BadAddress, StorageFolder
 from catalog.warehouses.connector import ConnectorProblem, Reading
 from policies.engine.model import Actor
-from policies.errors import Conflict, NotFound
+from policies.errors import Conflict, Invalid, NotFound
 from policies.pdp import authorizer
 from policies.propagation import pubsub, task_queue
 
@@ -115,11 +117,13 @@ def take(snapshot_id: UUID) -> str:
         _fail(snapshot, _STOPPED_WORKER, folder)
         raise
     fields = {"host": address.host, **_describe_reading(reading)}
+    earlier = find_last([snapshot.connection], Status.READY).get(snapshot.connection)
     is_ready = _end(snapshot.pk, Status.READY, taken_at=taken_at, reading=fields, stage="", done=0, total=0)
     if not is_ready:
         _remove(folder)
         return ""
     delete_old(snapshot.connection)
+    _check_repairs(snapshot.connection, earlier)
     return Status.READY.value
 
 
@@ -147,6 +151,19 @@ def delete_old(name: str) -> int:
         _remove(connected_exports.find_folder(snapshot))
         snapshot.delete()
     return len(old_snapshots)
+
+
+def _check_repairs(name: str, earlier: WarehouseSnapshot | None) -> None:
+    """Start the role mapping check where repairs were applied since the earlier snapshot, unless one runs already."""
+    applied = WarehouseChange.objects.filter(connection=name, status=WarehouseChange.Status.APPLIED)
+    if earlier is not None:
+        applied = applied.filter(moved_at__gte=earlier.taken_at)
+    if not applied.exists():
+        return
+    try:
+        reports.request_report(kind=SPEC.name, parameters={}, by=authorizer.SYSTEM)
+    except (Conflict, Invalid) as refusal:
+        log.warning("repairs_not_checked", extra={"connection": name, "reason": str(refusal)})
 
 
 def _queue(connection: WarehouseConnection, *, by: str) -> WarehouseSnapshot | None:

@@ -24,7 +24,7 @@ _FIXTURE = resources.files("policies").joinpath("fixtures", "ownership_types.jso
 def write_ownership_types(*, by: Actor) -> None:
     """Write the ownership types of this release; other fields and documents edited by people stay.
 
-    A hook of `manage.py bootstrap` (settings.BOOTSTRAP_HOOKS), part of its transaction.
+    A hook of `manage.py bootstrap` (the registry `bootstrap_hooks`), part of its transaction.
     """
     entries = json.loads(_FIXTURE.read_text(encoding="utf-8"))
     documents_by_urn = aspect_documents.load_documents(urns=[entry["urn"] for entry in entries])

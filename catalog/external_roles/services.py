@@ -36,7 +36,7 @@ URL_INVALID_CODE = "url.invalid"
 UNKNOWN_CODE = "unknown"
 
 #: Keys of the lists of users and groups in the aspect `actors`, and of the URN in their entries.
-_HOLDER_KEYS = (("users", "user"), ("groups", "group"))
+HOLDER_KEYS = (("users", "user"), ("groups", "group"))
 
 #: Maximum number of datasets to which one call adds a role or from which it removes one; each is a write of its own.
 MAX_DATASETS = 500
@@ -128,14 +128,15 @@ def _find_problems(role_input: ExternalRoleInput, actors: Mapping[str, Any], *, 
         )
     holder_urns = (*(role_input.users or ()), *(role_input.groups or ()))
     known_urns = set(display_names.load_names(urns=holder_urns)) if holder_urns else set()
-    known_urns -= display_names.find_removed(urns=known_urns - _list_holders(actors))
+    known_urns -= display_names.find_removed(urns=known_urns - list_holders(actors))
     problems += _find_unknown("users", role_input.users, known_urns, "There is no user {}.")
     problems += _find_unknown("groups", role_input.groups, known_urns, "There is no group {}.")
     return problems + _find_unreachable(role_input.datasets or (), by)
 
 
-def _list_holders(actors: Mapping[str, Any]) -> set[str]:
-    return {entry[inner] for outer, inner in _HOLDER_KEYS for entry in actors.get(outer) or ()}
+def list_holders(actors: Mapping[str, Any]) -> set[str]:
+    """Return the users and groups in a document of the aspect `actors`."""
+    return {entry[inner] for outer, inner in HOLDER_KEYS for entry in actors.get(outer) or ()}
 
 
 def _find_unreachable(datasets: Sequence[str], by: Actor) -> list[Problem]:
@@ -175,7 +176,7 @@ def _build_properties(current: Mapping[str, Any] | None, role_input: ExternalRol
 
 def _build_actors(current: Mapping[str, Any], role_input: ExternalRoleInput) -> dict[str, Any]:
     document = dict(current)
-    for (outer, inner), holder_urns in zip(_HOLDER_KEYS, (role_input.users, role_input.groups), strict=True):
+    for (outer, inner), holder_urns in zip(HOLDER_KEYS, (role_input.users, role_input.groups), strict=True):
         if holder_urns is not None:
             entries_by_urn = {entry[inner]: entry for entry in current.get(outer) or ()}
             document[outer] = [entries_by_urn.get(urn, {inner: urn}) for urn in dict.fromkeys(holder_urns)]

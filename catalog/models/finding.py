@@ -19,7 +19,8 @@ class Finding(models.Model):
     fix it. `state`, `assignee` and `note` are set by people; a run only closes findings that are gone and reopens those
     that return. An acceptance holds through the day `accepted_until` (UTC), if set, and then the finding is open again.
     `decided_by` is '' when no person decided. Old reports are deleted, so the times of both runs are stored as well.
-    Every decision is stored as a `FindingEvent`. `alerted_at` is when an alert about it was sent, which is done once.
+    Every decision is stored as a `FindingEvent`. `alerted_at` is when it was told of as new and critical, which is done
+    once.
     """
 
     class Severity(models.TextChoices):

@@ -18,9 +18,9 @@ class Report(models.Model):
     `stage`, `done` and `total` are the progress (`total` 0: unknown); `log` is the end of the run's output, `problem`
     the sentence with the reason of a failure. `policy_version` and `as_of` are those of the snapshot it was made from.
     `summary` holds the headline numbers and the series of charts. `seen_at` is updated while a process works on the
-    run; `attempts` counts the workers that started it, since an interrupted worker is followed by another. `alerted_at`
-    and `late_alerted_at` are when it was looked at for alerts about its end, and for being late. `unpublished_tables`
-    is its entry in the manifest of the open tables, until that is written.
+    run; `attempts` counts the workers that started it, since an interrupted worker is followed by another.
+    `late_alerted_at` is when it was told of as late. `unpublished_tables` describes the tables of its results until
+    they are in the open tables.
     """
 
     class Status(models.TextChoices):
@@ -53,7 +53,6 @@ class Report(models.Model):
     policy_version = models.PositiveBigIntegerField(null=True, blank=True)
     as_of = models.DateTimeField(null=True, blank=True)
     summary = JsonTextField(default=dict)
-    alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
     late_alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
     unpublished_tables = JsonTextField(null=True, blank=True, editable=False)
 

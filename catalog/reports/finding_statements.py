@@ -7,11 +7,21 @@ from django.db import connection, models
 from django.db.backends.utils import CursorWrapper
 
 from catalog.models import Finding, FindingEvent
+from policies.models import OutboxEvent
 
 #: Columns of a finding that differ from row to row: those of a batch.
 ROW_COLUMNS = ("key", "type", "severity", "subject", "sentence", "repair", "values")
 #: Columns that a run overwrites; decisions of people are retained.
 _UPDATED_COLUMNS = ("severity", "type", "sentence", "repair", "values", "subject", "last_seen_id", "last_seen_at")
+
+#: Data of an event about a finding: name → expression.
+_DATA_MEMBERS = {
+    "kind": "chosen.kind",
+    "type": "chosen.type",
+    "severity": "chosen.severity",
+    "about": "NULLIF(chosen.subject, '')",
+    "assignee": "NULLIF(chosen.assignee, '')",
+}
 
 
 class Upsert(NamedTuple):
@@ -62,6 +72,29 @@ def insert_events(ids: Sequence[int], template: FindingEvent) -> None:
             f"""
                 INSERT INTO {quote(FindingEvent._meta.db_table)} ({columns})
                 SELECT chosen.pk{placeholders} FROM ({chosen_sql}) AS chosen
+            """,  # noqa: S608 - our own names, quoted, and what Django compiled
+            [*constants.values(), *chosen_parameters],
+        )
+
+
+def insert_outbox_events(ids: Sequence[int], template: OutboxEvent) -> None:
+    """Insert an event of the outbox like the template, with its own data, for each of these findings that exists."""
+    quote = connection.ops.quote_name
+    own_columns = ("subject", "data")
+    constants = {column: value for column, value in _prepare_columns(template).items() if column not in own_columns}
+    columns = ", ".join(map(quote, (*own_columns, *constants)))
+    placeholders = "".join(", %s" for _ in constants)
+    members = ", ".join(f"'{name}', {value}" for name, value in _DATA_MEMBERS.items())
+    build_object = "json_build_object" if connection.vendor == "postgresql" else "json_object"
+    fields = ("pk", "kind", "type", "severity", "subject", "assignee")
+    chosen = Finding.objects.filter(pk__among=ids).order_by("pk").values(*fields)
+    chosen_sql, chosen_parameters = chosen.query.sql_with_params()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+                INSERT INTO {quote(OutboxEvent._meta.db_table)} ({columns})
+                SELECT 'finding:' || chosen.pk, CAST({build_object}({members}) AS text){placeholders}
+                FROM ({chosen_sql}) AS chosen ORDER BY chosen.pk
             """,  # noqa: S608 - our own names, quoted, and what Django compiled
             [*constants.values(), *chosen_parameters],
         )

@@ -11,16 +11,18 @@ from datetime import datetime
 from itertools import islice
 from typing import IO, Any
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from catalog.models import Finding, FindingEvent, Report, ReportRow
-from catalog.reports import finding_statements
+from catalog.reports import finding_statements, report_events
 from catalog.reports.spec import ReportSpec
 from catalog.reports.tables import EXPORT_PROBLEM, EXPORTS_TABLE, FINDING_FINGERPRINT, FINDINGS_TABLE, ResultTable
+from policies.models import open_event_write
 from policies.models.fields import json_text
 from policies.pdp import authorizer
+from policies.pdp.authorizer import SYSTEM
 
 #: Columns of a table of findings that are columns of a finding; all others are among its values.
 _FINDING_COLUMNS = ("severity", "type", "sentence", "repair")
@@ -31,6 +33,8 @@ _BATCH_ROWS = 5_000
 _SUBJECT_COLUMNS = ("policy", "role", "actor", "person", "entity")
 #: URN columns whose names are added to a sentence about a policy.
 _RELATED_COLUMNS = ("person", "entity", "other")
+
+_CHANNEL = report_events.REPORTS_CHANNEL
 
 _EMPTY_DECISION: Mapping[str, Any] = {"assignee": "", "decided_by": "", "accepted_until": None}
 
@@ -58,7 +62,7 @@ def merge(report: Report, spec: ReportSpec, staged_findings: StagedFindings, *, 
 
     Findings about an export that this run did not compare are not absent. Findings that are accepted or assigned stay
     so while they are present; an accepted one that stands for several opens when these are others. Call it in a
-    transaction; an exception of `on_batch`, which is called after every batch, undoes it.
+    write (`open_event_write`); an exception of `on_batch`, which is called after every batch, undoes it.
     """
     now = timezone.now()
     reopen_expired(now)
@@ -73,6 +77,10 @@ def merge(report: Report, spec: ReportSpec, staged_findings: StagedFindings, *, 
         for batch in staged_findings:
             upsert.execute(cursor, batch.decode())
             on_batch()
+    new_findings = kind_findings.filter(first_seen=report, first_seen_at=now)
+    report_events.emit_findings(
+        list(new_findings.values_list("pk", flat=True)), Finding.State.OPEN, actor=SYSTEM.urn, channel=_CHANNEL
+    )
     # Findings of an earlier release have none.
     fingerprints = _read_fingerprints(accepted)
     ids = [id for id, fingerprint in fingerprints.items() if accepted_fingerprints.get(id, fingerprint) != fingerprint]
@@ -86,9 +94,15 @@ def merge(report: Report, spec: ReportSpec, staged_findings: StagedFindings, *, 
 
 def reopen_expired(now: datetime) -> int:
     """Reopen the findings whose acceptance ended before the day of `now` (UTC) and return their number."""
-    with transaction.atomic():
+    with open_event_write():
         expired_findings = Finding.objects.filter(state=Finding.State.ACCEPTED, accepted_until__lt=now.date())
         return _set_state(expired_findings, Finding.State.OPEN, now, None)
+
+
+def note_opened(findings: QuerySet[Finding]) -> None:
+    """Store, inside the open write, that these new findings are open."""
+    ids = list(findings.values_list("pk", flat=True))
+    report_events.emit_findings(ids, Finding.State.OPEN, actor=SYSTEM.urn, channel=_CHANNEL)
 
 
 def close(findings: QuerySet[Finding], now: datetime) -> int:
@@ -101,9 +115,15 @@ def reopen(findings: QuerySet[Finding], now: datetime) -> int:
     return _set_state(findings.filter(state=Finding.State.CLOSED), Finding.State.OPEN, now, None)
 
 
-def record_events(ids: Iterable[int], **event_fields: Any) -> None:
-    """Insert one event for each of these findings."""
+def record_events(ids: Sequence[int], *, channel: str = _CHANNEL, **event_fields: Any) -> None:
+    """Store the trail of each of these findings and an event of the outbox; `channel` is where it was decided."""
     template = FindingEvent(**event_fields)
+    with open_event_write():
+        report_events.emit_findings(ids, template.state, actor=template.by or SYSTEM.urn, channel=channel)
+        _insert_trail(ids, template)
+
+
+def _insert_trail(ids: Iterable[int], template: FindingEvent) -> None:
     id_iterator = iter(ids)
     while batch := list(islice(id_iterator, _BATCH_ROWS)):
         finding_statements.insert_events(batch, template)

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from catalog.models import Finding
 from catalog.reports import finding_writer
-from policies.models import Guardrail
+from policies.models import Guardrail, open_event_write
 
 #: The kind of these findings; no report makes them.
 KIND = "guardrails"
@@ -18,11 +18,17 @@ _UPDATED_COLUMNS = ["severity", "type", "sentence", "values", "subject", "last_s
 
 def record_breaches(*, guardrail: Guardrail, breaches: Sequence[dict[str, Any]]) -> None:
     """Open the finding of a guardrail that is broken, or close it; a guardrail that is off has none."""
+    with open_event_write():
+        _record(guardrail, breaches)
+
+
+def _record(guardrail: Guardrail, breaches: Sequence[dict[str, Any]]) -> None:
     now = timezone.now()
     findings = Finding.objects.filter(kind=KIND, key=guardrail.urn).order_by()
     if not breaches or guardrail.mode == Guardrail.Mode.OFF:
         finding_writer.close(findings, now)
         return
+    is_new = not findings.exists()
     finding_writer.reopen(findings, now)
     policy = next((breach["policy"] for breach in breaches if breach["policy"]), None)
     count = len(breaches)
@@ -45,3 +51,5 @@ def record_breaches(*, guardrail: Guardrail, breaches: Sequence[dict[str, Any]])
     Finding.objects.bulk_create(
         [finding], update_conflicts=True, unique_fields=["kind", "key"], update_fields=_UPDATED_COLUMNS
     )
+    if is_new:
+        finding_writer.note_opened(findings)

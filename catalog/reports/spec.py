@@ -6,6 +6,8 @@ from datetime import date
 from enum import StrEnum
 from typing import Any
 
+from django.conf import settings
+
 from catalog import errors
 from catalog.aspects.facet_fields import (
     ACCESS_ROLE,
@@ -20,6 +22,7 @@ from catalog.aspects.facet_fields import (
     UPSTREAM,
 )
 from catalog.models import Report
+from catalog.reports import storage_problems
 from catalog.reports.storage import StorageFolder
 from catalog.reports.tables import ResultTable
 from policies.engine.errors import Problem
@@ -173,6 +176,14 @@ class ReportSpec:
     excluded_fields: frozenset[str] = UNTESTED_FACET_FIELDS
     prepare: Callable[[Report, StorageFolder], None] = lambda _, __: None
     find_input_problem: Callable[[], str] = str
+
+    def find_problem(self) -> str:
+        """Return the sentence about storage that a run needs and cannot use, or "". Takes seconds at most."""
+        for variable in ("REPORTS_DIR", "RESULT_TABLES_DIR"):
+            address: str = getattr(settings, variable)
+            if address and (problem := storage_problems.find_writing_problem(address, variable=variable)):
+                return problem
+        return self.find_input_problem()
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters with defaults filled in.

@@ -95,7 +95,7 @@ class StorageFolder:
 
     @property
     def is_renamable(self) -> bool:
-        """Whether a rename of a folder is one step. Elsewhere what is written last says that a folder is complete."""
+        """Whether a rename of a file is one step. Elsewhere a file appears when it is closed."""
         return self.scheme in _RENAMING_SCHEMES
 
     @_raise_os_errors()
@@ -205,12 +205,6 @@ class StorageFolder:
         file_system, path = self.open()
         with suppress(FileNotFoundError):
             file_system.delete_dir(path)
-
-    @_raise_os_errors()
-    def rename(self, target: "StorageFolder") -> None:
-        """Rename the folder, if it is renamable. Raises OSError."""
-        file_system, path = self.open()
-        file_system.move(path, target.open()[1])
 
     @_raise_os_errors()
     def link_file(self, name: str, target: "StorageFolder") -> None:

@@ -3,12 +3,13 @@
     {"numbers": [{"title": "People", "value": 120}],
      "charts": [{"name": "domains", "title": "Access by domain", "over_time": false, "more": 3,
                  "bars": [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}]}],
-     "notes": ["Every use is counted from 2026-05-01 on."]}
+     "notes": ["Every use is counted from 2026-05-01 on."],
+     "unjudged": ["shop is not compared: shop/grants.csv is damaged."]}
 
 `urn` is omitted for a bar that is not about an entity; `label` may be omitted where `urn` is present. Bars are in
 display order; `more` is the number of bars that the job left out. With `over_time` the same bars of earlier runs are
-drawn as lines. `notes` are sentences on what the results rest on. Items of another shape are
-ignored, so that a job may write more than is displayed.
+drawn as lines. `notes` are sentences on what the results rest on, `unjudged` on what the run could not judge: with one
+of them it is incomplete. Items of another shape are ignored, so that a job may write more than is displayed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -60,11 +61,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The headline numbers and the charts of one run, and sentences on what they rest on."""
+    """The headline numbers and the charts of one run, and sentences on what they rest on, and on what is not judged."""
 
     numbers: tuple[Number, ...]
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
 
     def serialize(self) -> dict[str, Any]:
         """Return the summary as summary.json has it."""
@@ -85,6 +87,7 @@ class Summary:
             "numbers": [asdict(number) for number in self.numbers],
             "charts": charts,
             "notes": list(self.notes),
+            "unjudged": list(self.unjudged),
         }
 
     @classmethod
@@ -106,9 +109,8 @@ class Summary:
             for item in _list_objects(summary, "charts")
             if "name" in item
         )
-        notes = summary.get("notes") if isinstance(summary, Mapping) else None
-        texts = tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
-        return cls(numbers, tuple(chart for chart in charts if chart.bars), texts)
+        texts = (tuple(_list_texts(summary, name)) for name in ("notes", "unjudged"))
+        return cls(numbers, tuple(chart for chart in charts if chart.bars), *texts)
 
     @property
     def urns(self) -> frozenset[str]:
@@ -126,7 +128,7 @@ class Summary:
             )
             for chart in self.charts
         )
-        return Summary(self.numbers, tuple(charts), self.notes)
+        return replace(self, charts=tuple(charts))
 
 
 def _parse_bars(chart: Mapping[str, Any]) -> Iterator[Bar]:
@@ -139,6 +141,11 @@ def _parse_bars(chart: Mapping[str, Any]) -> Iterator[Bar]:
 def _list_objects(document: Any, name: str) -> Sequence[Mapping[str, Any]]:
     items = document.get(name) if isinstance(document, Mapping) else None
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+
+
+def _list_texts(document: Any, name: str) -> Sequence[str]:
+    items = document.get(name) if isinstance(document, Mapping) else None
+    return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
 
 
 def _has_number(document: Mapping[str, Any], *, key: str = "value") -> bool:

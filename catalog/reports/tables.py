@@ -77,6 +77,9 @@ POLICY = ReportColumn("policy", "Policy", ColumnKind.POLICY)
 PRIVILEGE = ReportColumn("privilege", "Privilege", ColumnKind.PRIVILEGE)
 STATE = ReportColumn("state", "State", ColumnKind.STATE)
 
+#: In the metadata of the files of a table: how many further rows there would be.
+LEFT_OUT = b"left_out"
+
 #: The table of a kind that holds its findings, and the columns that this table requires beside `sentence`.
 FINDINGS_TABLE = "findings"
 FINDING_SEVERITY = ReportColumn("severity", "Severity", ColumnKind.SEVERITY)
@@ -87,7 +90,11 @@ FINDING_KEY = ReportColumn("key", "Key")
 FINDING_MEMBERS = number_column("members", "Of a kind")
 FINDING_DATASETS = ReportColumn("datasets", "Datasets", ColumnKind.ENTITIES)
 FINDING_FINGERPRINT = ReportColumn("fingerprint", "Fingerprint")
+#: What takes a repair back, one statement a line.
+FINDING_INVERSE = ReportColumn("inverse", "What takes the repair back", ColumnKind.SQL)
 
 #: The table of the exports of a kind that reads any, and its column of the reason why nothing of one is compared.
 EXPORTS_TABLE = "exports"
 EXPORT_PROBLEM = ReportColumn("problem", "Why it is not compared")
+#: By its name; a script of its repairs is written in it.
+EXPORT_DIALECT = ReportColumn("dialect", "Dialect of repairs")

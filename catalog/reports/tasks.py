@@ -9,9 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from catalog.models import Report
-from catalog.reports import finding_writer
-from catalog.reports.alerts import due, emails
-from catalog.reports.alerts.alert import alert_raised
+from catalog.reports import finding_writer, report_events
 from catalog.reports.registry import KINDS
 from catalog.reports.run import (
     access_answers,
@@ -26,8 +24,6 @@ from catalog.reports.run import (
 )
 from policies.pdp.authorizer import SYSTEM
 from policies.propagation import task_queue
-
-alert_raised.connect(emails.send_email)
 
 #: Lifetime of a message to a worker; the schedule sends it again while the report is queued.
 MESSAGE_EXPIRY_SECONDS = 60
@@ -64,7 +60,6 @@ def run_report(report_id: str, **_: Any) -> str:
         task_queue.enqueue(run_state.RUN_TASK, str(next_report_id), expires=MESSAGE_EXPIRY_SECONDS)
     elif status == Report.Status.READY and not is_stopping():
         preparation.make_in_background()
-    due.send_due()
     return status.value
 
 
@@ -78,20 +73,18 @@ def answer_access_question(question: str, **_: Any) -> None:
 def watch_reports(**_: Any) -> int:
     """Requeue the reports whose worker disappeared, and resend overdue messages, which may be lost.
 
-    Removes the folders and files of those runs, publishes what is not yet in the open tables, sends the alerts that are
-    due, and returns the number of those runs.
+    Removes the folders of those runs, publishes what is not yet in the open tables, tells of late nightly runs, and
+    returns the number of those whose worker disappeared.
     """
     lost_worker_count = run_state.expire()
     leftovers.remove_spark_folders()
-    ended_kinds = leftovers.remove_ended_runs()
+    leftovers.remove_ended_runs()
     if lost_worker_count:
         leftovers.remove_attempt_folders()
-    for kind in KINDS if lost_worker_count else ended_kinds:
-        table_publishing.delete_abandoned(kind)
     table_publishing.publish_pending()
     for report_id in run_state.list_overdue():
         task_queue.enqueue(run_state.RUN_TASK, str(report_id), expires=MESSAGE_EXPIRY_SECONDS)
-    due.send_due()
+    report_events.emit_late()
     return lost_worker_count
 
 

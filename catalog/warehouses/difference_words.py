@@ -1,8 +1,9 @@
 """Words of differences that sentences and notes in repairs share."""
 
-import re
+from collections.abc import Sequence
 
 from catalog.warehouses.principals import SEPARATOR, describe_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.warehouse import DifferenceRow
 
 
@@ -25,11 +26,19 @@ def find_identifier(urn: str) -> str:
     return urn.split(":", 3)[3]
 
 
-def render_note(text: str) -> str:
-    """Return a text as a comment of one line."""
-    return "-- " + re.sub(r"[\x00-\x1f\x7f-\xa0\u2028\u2029]+", " ", text)
-
-
 def describe_stranger(person: str, role: str) -> str:
     """Return the comment on a person of whom the export names no account that could be given a role."""
     return render_note(f"The export names no account of {person}: make it, then give it {role}.")
+
+
+def describe_dependents(what: str, holders: Sequence[str]) -> list[str]:
+    """Return the comment on whom CASCADE takes a privilege or role from beside, [] where there is nobody."""
+    names = ", ".join(map(describe_principal, holders))
+    if len(holders) < 2:
+        return [render_note(f"CASCADE also takes {what} from {names}, to whom it was passed on.")] if holders else []
+    return [render_note(f"CASCADE also takes {what} from {len(holders)} to whom it was passed on: {names}.")]
+
+
+def doubt_owner(name: str, statements: Sequence[str]) -> list[str]:
+    """Return statements that take something as comments, where nothing says that somebody is not the owner."""
+    return [render_note(f"Unless {name} owns it, which no file says: {statement}") for statement in statements]

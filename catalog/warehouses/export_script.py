@@ -35,6 +35,7 @@ class ExportScript:
     def render(self) -> str:
         """Return the script."""
         statements = (
-            self.statement.format(select=query, file=f"{name}.csv") for name, query in self.list_queries().items()
+            self.statement.replace("{select}", query).replace("{file}", f"{name}.csv").strip()
+            for name, query in self.list_queries().items()
         )
         return "\n\n".join((self.begin.strip(), *statements, self.end.strip())) + "\n"

@@ -40,7 +40,8 @@ class HistoryRowKind(StrEnum):
 
 #: `block`, `line` and `has_header` are those of `forms.lines`; `reason` is the rule of a PASSED and the problem of a
 #: BAD line; `person` and `role` are names as in the source, and `…_key` for comparison with the catalog; `person_key`
-#: is '' for a program that acts as its role.
+#: is '' for a program of the system, which nobody signs in as. Who `acts_as_role` needs a role alone, and is nobody to
+#: give one to.
 HISTORY_COLUMNS = {
     "export": "string",
     "file": "string",
@@ -53,6 +54,7 @@ HISTORY_COLUMNS = {
     "used_at": "timestamp",
     "person": "string",
     "person_key": "string",
+    "acts_as_role": "boolean",
     "role": "string",
     "role_key": "string",
     "objects": "array<struct<key: string, level: int, is_direct: boolean>>",
@@ -64,8 +66,8 @@ class LineReading:
     """What a layout reads of a line, as expressions of SQL.
 
     `used_at` is a text or a timestamp, `objects` has OBJECTS_TYPE; `role` is null where the layout names none. Of a
-    line that `is_program` the system itself is the person: a task or a page, which acts as its role. `rule`
-    and `problem` are null unless they apply.
+    line that `is_program` the system itself is the person: a task or a page, which acts as its role, and so does the
+    account of a program on one that `is_service`. `rule` and `problem` are null unless they apply.
     """
 
     used_at: str
@@ -73,6 +75,7 @@ class LineReading:
     objects: str
     role: str = NO_TEXT
     is_program: str = "false"
+    is_service: str = "false"
     rule: str = NO_TEXT
     problem: str = NO_TEXT
 
@@ -85,6 +88,7 @@ def build_history(lines: DataFrame, export: Export, reading: LineReading) -> Dat
         "role": f"nullif(trim({reading.role}), '')",
         "objects": f"CAST({reading.objects} AS {OBJECTS_TYPE})",
         "is_program": f"coalesce({reading.is_program}, false)",
+        "is_service": f"coalesce({reading.is_service}, false)",
         "rule": reading.rule,
         "problem": reading.problem,
     }
@@ -119,6 +123,7 @@ def build_history(lines: DataFrame, export: Export, reading: LineReading) -> Dat
             "reason": reason,
             "text": text,
             "person_key": f"CASE WHEN is_program THEN '' ELSE {person_key(export, 'person')} END",
+            "acts_as_role": "is_program OR is_service",
             # Grants to accounts of programs have their whole name as key.
             "role_key": f"""CASE WHEN startswith(role, '{PROGRAM_PREFIX}') THEN lower(role)
                 ELSE {role_key(export, "role")} END""",

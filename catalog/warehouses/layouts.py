@@ -14,11 +14,15 @@ from catalog.warehouses.csv_grants import (
     mark_types,
 )
 from catalog.warehouses.files.csv_rows import read_csv
+from catalog.warehouses.files.headers import Header, choose_header
 from catalog.warehouses.files.lines import LINE_COLUMNS
 from catalog.warehouses.grant_facts import SEPARATOR, FactKind
 from catalog.warehouses.pass_rules import PassRule
 from catalog.warehouses.row_facts import UNKNOWN_LEVEL, RowOutcome
 from catalog.warehouses.warehouse import BadExports, Export
+
+#: Whether a described row is about a table or a container of tables.
+_IS_TABLE_ROW = "is_row AND object_type <> 'ROLE'"
 
 DescribeRows = Callable[[DataFrame, Export], Mapping[str, str]]
 
@@ -26,8 +30,6 @@ _TEXT_COLUMNS = (
     *("object_type", "path", "privilege", "grantee_type", "grantee", "condition", "details"),
     *("said_kind", "said_rule", "said_problem"),
 )
-#: Layouts that a sentence about a file of none names at most.
-_MAX_NAMED_LAYOUTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +49,10 @@ class Layout:
     name: str = ""
     further: tuple[str, ...] | None = None
 
-    def find_misfit(self, columns: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Return which columns of the layout a file lacks, and which it has that the layout does not."""
-        lacking = [name for name in self.columns if name not in columns]
-        known_columns = (*self.columns, *(columns if self.further is None else self.further))
-        return lacking, [name for name in columns if name not in known_columns]
+    @property
+    def header(self) -> Header:
+        """The columns of its files."""
+        return Header(self.columns, self.name, self.further)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def describe_files(spark: SparkSession, folder: str, export: Export, form: Layou
     layout_names: set[str] = set()
     for pattern in (*export.grants, *export.members):
         rows = read_csv(spark, folder, export, pattern, ())
-        if not set(plain_grants.COLUMNS) - set(rows.columns):
+        if set(plain_grants.HEADER.columns) <= set(rows.columns):
             plain_frames.append(plain_grants.read_files(spark, folder, export, pattern))
             continue
         layout = _find_layout(rows, export, pattern, form.layouts)
@@ -112,28 +113,8 @@ def describe_file(
 
 def choose_layout(columns: Sequence[str], export: Export, pattern: str, layouts: Sequence[Layout]) -> Layout:
     """Return the first layout that has the columns of a file. Raises BadExports, naming those that come close."""
-    misfits = {layout: layout.find_misfit(columns) for layout in layouts}
-    near_layouts = sorted(layouts, key=lambda layout: _measure_misfit(layout, *misfits[layout]))
-    layout = near_layouts[0]
-    lacking, strange = misfits[layout]
-    if not lacking and not strange:
-        return layout
-    files = f"The files {pattern} of the export {export.name}"
-    if lacking and not strange:
-        raise BadExports(f"{files} lack the column {lacking[0]}.")
-    nearest = (_describe_misfit(layout, *misfits[layout]) for layout in near_layouts[:_MAX_NAMED_LAYOUTS])
-    raise BadExports(f"{files} have the columns of no known layout. The nearest ones: {'; '.join(nearest)}.")
-
-
-def _measure_misfit(layout: Layout, lacking: Sequence[str], strange: Sequence[str]) -> float:
-    return (len(lacking) + len(strange)) / len(layout.columns)
-
-
-def _describe_misfit(layout: Layout, lacking: Sequence[str], strange: Sequence[str]) -> str:
-    """Return the name of a layout, or its columns, and how a file differs from it."""
-    name = layout.name or ", ".join(layout.columns)
-    words = [f"{words} {', '.join(names)}" for words, names in (("lacking", lacking), ("not with", strange)) if names]
-    return f"{name} ({', '.join(words)})"
+    layouts_by_header = {layout.header: layout for layout in reversed(layouts)}
+    return layouts_by_header[choose_header(columns, export, pattern, [layout.header for layout in layouts])]
 
 
 def _find_layout(rows: DataFrame, export: Export, pattern: str, layouts: Sequence[Layout]) -> Layout:
@@ -145,6 +126,25 @@ def _describe_rows(rows: DataFrame, export: Export, layout: Layout) -> DataFrame
     described_columns = dict.fromkeys(_TEXT_COLUMNS, NO_TEXT) | dict(layout.describe(rows, export))
     described_columns["layout"] = quote_text(layout.name) if layout.name else NO_TEXT
     return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))
+
+
+def list_databases(rows: DataFrame) -> list[str]:
+    """Return the databases that described rows about tables and their containers name."""
+    database = f"substring_index(path, {quote_text(SEPARATOR)}, 1) AS name"
+    named_rows = rows.filter(f"{_IS_TABLE_ROW} AND path <> ''").selectExpr(database).distinct()
+    return sorted(row["name"] for row in named_rows.collect())
+
+
+def check_database(rows: DataFrame, export: Export) -> None:
+    """Raise BadExports when no described row is of the database of an export, and some are of another one."""
+    if not export.database:
+        return
+    is_here = f"path = {quote_text(export.database)} OR startswith(path, {quote_text(export.database + SEPARATOR)})"
+    if not rows.filter(f"{_IS_TABLE_ROW} AND ({is_here})").head(1) and (databases := list_databases(rows)):
+        raise BadExports(
+            f"The files of the export {export.name} are of the database {', '.join(databases)}, and exports.json says "
+            f"that they are of {export.database}."
+        )
 
 
 def build_facts(rows: DataFrame, export: Export, form: LayoutForm) -> DataFrame:

@@ -1,20 +1,15 @@
 """Repairs in dialects of systems whose exports name the accounts: only these are given roles, and none is guessed."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from catalog.warehouses.difference_words import describe_role, describe_stranger, find_identifier, render_note
+from catalog.warehouses.difference_details import parse_details
+from catalog.warehouses.difference_words import describe_role, describe_stranger, find_identifier
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.principals import describe_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import SqlDialect
 from catalog.warehouses.warehouse import DifferenceRow, Export
-
-
-def list_details(difference: DifferenceRow) -> list[Mapping[str, Any]]:
-    """Return the details of the facts of a difference."""
-    return [json.loads(item) for item in json.loads(difference["details"] or "[]")]
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class NamedAccountsDialect(SqlDialect):
         if not self.is_nameable(role):
             return ""
         lines = [self.render_creation(export, difference)]
-        for details in list_details(difference):
+        for details in parse_details(difference["details"]):
             paths = [[export.spell(part) for part in name.split(".")] for name in details.get("datasets") or ()]
             lines += self.render_opening(export, difference, role, paths)
             accounts, people = (details.get(name) or [] for name in ("accounts", "people"))

@@ -31,6 +31,7 @@ class PassRule(StrEnum):
     CLOSED_CONTAINER = "closed_container"
     REPEATED = "repeated"
     READING_OBJECT = "reading_object"
+    MAYBE_EXTERNAL = "maybe_external"
 
 
 #: What each rule passes over, as pages say it.
@@ -58,14 +59,15 @@ RULE_LABELS: Mapping[str, str] = {
     PassRule.IDLE_MEMBERSHIP: "A membership that gives nothing",
     PassRule.REPEATED: "On a column of a table that the same grant is on as a whole",
     PassRule.CLOSED_CONTAINER: "In a schema or database that nobody who has the grant gets into",
-    PassRule.READING_OBJECT: "On something that may show rows of tables, such as a stream or a stage",
+    PassRule.MAYBE_EXTERNAL: "On a schema that may be external, where USAGE opens all of it",
+    PassRule.READING_OBJECT: "Through something that may show rows of tables, such as a stream or an authorized view",
 }
 
 #: Rules whose rows can give access to data, which nobody compared: what is sensitive below them is a finding.
 REACHING_RULES = frozenset(
     {
         *(PassRule.OTHER_GRANTEE, PassRule.UNLISTED_ROLE, PassRule.COLUMN_PRIVILEGE, PassRule.UNDECIDED_CONDITION),
-        PassRule.READING_OBJECT,
+        *(PassRule.READING_OBJECT, PassRule.MAYBE_EXTERNAL),
     }
 )
 #: Rules whose rows are grants that do not hold at present: the roles that they name are there.

@@ -10,6 +10,7 @@ from catalog.warehouses.csv_grants import (
     mark_types,
 )
 from catalog.warehouses.files.csv_rows import read_csv
+from catalog.warehouses.files.headers import Header
 from catalog.warehouses.grant_facts import FactKind, Grantee
 from catalog.warehouses.principals import GROUP, join_name
 from catalog.warehouses.row_facts import UNKNOWN_LEVEL, RowOutcome
@@ -17,7 +18,9 @@ from catalog.warehouses.sql_names import fold_name, normalize_word, split_name
 from catalog.warehouses.warehouse import Export
 
 #: The columns of the form.
-COLUMNS = ("object_type", "object", "privilege", "grantee_type", "grantee")
+HEADER = Header(
+    ("object_type", "object", "privilege", "grantee_type", "grantee"), "the plain form", further=("created_on",)
+)
 
 #: The end of a name that stands for everything in a container, and the parts of names in which a star is only a letter.
 _WILDCARD_ENDING, _QUOTED_PART = r"(?<=[^.])([.][*])+$", r'"([^"]|"")*"'
@@ -32,7 +35,7 @@ def read_files(spark: SparkSession, folder: str, export: Export, pattern: str) -
     """Return the facts of files in the plain form. Raises BadExports."""
     columns = {name: normalize_word(name) for name in ("object_type", "privilege", "grantee_type")}
     columns["grantee"] = fold_name(export, "grantee")
-    rows = read_csv(spark, folder, export, pattern, COLUMNS)
+    rows = read_csv(spark, folder, export, pattern, [HEADER])
     rows = mark_types(rows.withColumns({name: f.expr(text) for name, text in columns.items()}))
     resolved_columns = _resolve_wildcards(export) | _resolve_groups()
     rows = mark_types(rows.withColumns({name: f.expr(text) for name, text in resolved_columns.items()}))

@@ -45,6 +45,7 @@ def build_policy_facts(rows: DataFrame, export: Export) -> DataFrame:
         path="path",
         kind="grantee_type",
         grantee="grantee",
+        **({"details": "details"} if "details" in rows.columns else {}),
     )
 
 
@@ -54,20 +55,35 @@ def describe_policy(kind: str, path: str, name: str) -> dict[str, str]:
 
 
 def build_policy_layout(
-    kind: PolicyKind, table: Sequence[str], name: str, *others: str, switches: Sequence[str] = ()
+    kind: PolicyKind,
+    table: Sequence[str],
+    name: str,
+    *others: str,
+    switches: Sequence[str] = (),
+    owner_switch: str | None = None,
+    layout: str = "",
+    further: tuple[str, ...] | None = None,
 ) -> Layout:
     """Return a layout of policies of a kind; a table of two parts is in the database of the export.
 
-    `switches` are further columns: a policy is in force unless one of them that is there says no.
+    A policy is in force unless one of the columns `switches` that is there says no. It spares owners unless the column
+    `owner_switch` says yes; None where it does not ask who owns a table. `layout` is the name of the layout, and
+    `further` are its other columns.
     """
 
     def describe(rows: DataFrame, export: Export) -> dict[str, str]:
         path = join_path(*table) if len(table) > 2 else join_path(quote_text(export.database), *table)
         conditions = [f"lower(trim({switch})) IN ('f', 'false', '0')" for switch in switches if switch in rows.columns]
         said_rule = f"CASE WHEN {' OR '.join(conditions)} THEN '{PassRule.INACTIVE_POLICY}' END"
-        return describe_policy(f"'{kind}'", path, name) | ({"said_rule": said_rule} if conditions else {})
+        binds_owner = f"lower(trim({owner_switch})) IN ('t', 'true', '1')" if owner_switch in rows.columns else "false"
+        spares_owner = f"to_json(named_struct('spares_owner', NOT coalesce({binds_owner}, false)))"
+        return {
+            **describe_policy(f"'{kind}'", path, name),
+            **({"said_rule": said_rule} if conditions else {}),
+            **({"details": spares_owner} if owner_switch is not None else {}),
+        }
 
-    return Layout((*table, name, *others), describe)
+    return Layout((*table, name, *others), describe, layout, further)
 
 
 def _describe_plain(_: DataFrame, export: Export) -> dict[str, str]:
@@ -79,4 +95,4 @@ def _describe_plain(_: DataFrame, export: Export) -> dict[str, str]:
     }
 
 
-_PLAIN = Layout(("object", "kind", "policy"), _describe_plain)
+_PLAIN = Layout(("object", "kind", "policy"), _describe_plain, "the plain form", ())

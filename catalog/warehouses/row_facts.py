@@ -1,9 +1,8 @@
 """What a form tells of each row: exactly one of compared, quarantined with a reason, or passed by a named rule."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.sql_text import quote_text
@@ -25,9 +24,6 @@ MAX_ROW_LENGTH = 500
 MAX_NAME_LENGTH = 2_000
 #: The reason of rows with a longer one.
 LONG_NAME = f"A name in it has more than {MAX_NAME_LENGTH:,} characters."
-
-#: Reads the files of an export in a folder. Returns frames with FACT_COLUMNS. Raises BadExports.
-FormReader = Callable[[SparkSession, str, Export], list[DataFrame]]
 
 #: The reason of rows with a privilege without a level, as SQL.
 UNKNOWN_LEVEL = """concat('How far ', privilege, ' goes is not known; say it under "levels".')"""

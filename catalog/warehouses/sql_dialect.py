@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from catalog.warehouses.difference_words import describe_role, dotted_name, find_identifier, render_note
+from catalog.warehouses.difference_details import parse_details
+from catalog.warehouses.difference_words import describe_role, dotted_name, find_identifier
 from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import OWNERSHIPS
 from catalog.warehouses.principals import DATABASE_ROLE, GROUP, SEPARATOR, describe_principal, split_principal
+from catalog.warehouses.repair_statements import invert_repair, render_note
 from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export
 
 READ_AND_WRITE = "SELECT, INSERT, UPDATE, DELETE"
@@ -219,6 +221,21 @@ class SqlDialect(Dialect):
         preposition = "TO" if verb == "GRANT" else "FROM"
         noun = f"{principal_type} " if principal_type else self.membership
         return f"{verb} {noun}{self.quote_path(parts)} {preposition} {self.render_principal(kind, account)};"
+
+    # -- what takes a repair back --------------------------------------------------------------------------------------
+
+    def render_inverse(self, export: Export, difference: DifferenceRow, repair: str) -> str:
+        """Return what takes a repair back: what somebody had stays, and what was handed on returns to its owner."""
+        grantee = difference["grantee"]
+        is_passable = any(details.get("is_grantable") for details in parse_details(difference["details"]))
+        held = [] if difference["via"] else list_privileges(export, difference["bits"] or 0)
+        return invert_repair(
+            repair,
+            owner=self.render_principal(difference["kind"], grantee) if grantee else "",
+            option=" WITH GRANT OPTION" if is_passable else "",
+            holder=self.render_grantee(export, difference) if held else "",
+            held=spell_privileges([name for name in held if name not in OWNERSHIPS]),
+        )
 
 
 def find_object_path(export: Export, difference: DifferenceRow) -> list[str]:

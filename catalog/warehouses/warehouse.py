@@ -7,6 +7,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from catalog.warehouses.repair_statements import invert_repair
+
 #: A difference between the catalog and a source, with the columns of `kinds/role_mapping_check/differences.py`.
 DifferenceRow = Mapping[str, Any]
 
@@ -60,6 +62,7 @@ class Warehouse:
     - `find_coverage` says what an export shows, by the names of the layouts of its files.
     - `usual_holders`: kinds, before a colon, of grantees that the system itself names on all that is made, and that
       stand for others. What they have is said once for each top container, and is nothing that somebody gave away.
+    - `hides_types`: grants do not tell views from tables, so that the words of the catalog count.
     - `history_names_views`: a history names the view that a statement read, and not only the tables below it.
     """
 
@@ -82,6 +85,7 @@ class Warehouse:
     unguarded_privileges: tuple[str, ...] = ()
     guesses_accounts: bool = True
     find_coverage: Callable[[frozenset[str]], ExportCoverage] = lambda _: ExportCoverage()
+    hides_types: bool = False
     history_names_views: bool = True
     usual_holders: tuple[str, ...] = ()
 
@@ -238,6 +242,11 @@ class Dialect(ABC):
     @abstractmethod
     def remove_member(self, export: Export, difference: DifferenceRow, /) -> str:
         """Return what takes a role from somebody."""
+
+    def render_inverse(self, export: Export, difference: DifferenceRow, repair: str, /) -> str:
+        """Return what takes a repair of a difference back, one statement a line."""
+        del export, difference
+        return invert_repair(repair)
 
 
 #: Files of an export: the keys of exports.json with patterns, of which a single one may stand without a list.

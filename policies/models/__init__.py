@@ -1,10 +1,12 @@
-"""Tables of policies, users, groups, roles, tokens, drafts, events, decisions and uses."""
+"""Tables of policies, users, groups, roles, tokens, drafts, events, notices, decisions and uses."""
 
 from policies.models.decision import LoggedDecision
 from policies.models.draft import Draft
 from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
 from policies.models.guardrail import Guardrail
 from policies.models.links import InviteToken, ResetToken
+from policies.models.notice import Mail, Notice, NoticePreference
+from policies.models.outbox import EventCursor, EventType, OutboxEvent
 from policies.models.people import GroupProfile, Membership, ScheduledMembership, User
 from policies.models.policy import Policy, PolicyEffect, PolicyFacet
 from policies.models.roles import Role, RoleAssignment, ScheduledRoleAssignment
@@ -13,7 +15,7 @@ from policies.models.tombstone import Tombstone
 from policies.models.use import DailyUse, UseCounter, UseGap
 from policies.models.version import PolicyVersion
 from policies.models.words import NameWord
-from policies.models.writes import Gate, open_write, retry_deadlock
+from policies.models.writes import Gate, open_event_write, open_write, retry_deadlock
 
 __all__ = [
     "AccessToken",
@@ -21,13 +23,19 @@ __all__ = [
     "ChangeSet",
     "DailyUse",
     "Draft",
+    "EventCursor",
+    "EventType",
     "Gate",
     "GroupProfile",
     "Guardrail",
     "InviteToken",
     "LoggedDecision",
+    "Mail",
     "Membership",
     "NameWord",
+    "Notice",
+    "NoticePreference",
+    "OutboxEvent",
     "Policy",
     "PolicyEffect",
     "PolicyEvent",
@@ -43,6 +51,7 @@ __all__ = [
     "UseGap",
     "User",
     "Verb",
+    "open_event_write",
     "open_write",
     "retry_deadlock",
 ]

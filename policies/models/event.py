@@ -7,6 +7,9 @@ from django.utils import timezone
 from policies.models.fields import JsonTextField, UrnField
 from policies.models.people import MAX_NAME_LENGTH
 
+#: Channel of the writes of what begins and ends by itself.
+CLOCK_CHANNEL = "clock"
+
 
 class Verb(models.TextChoices):
     """The kind of write."""
@@ -68,7 +71,7 @@ class PolicyEvent(Event):
 
 
 class ChangeSet(models.Model):
-    """The change events of one write, with its number in the order of all changes.
+    """The change events and the outbox events of one write, with its number in the order of all changes.
 
     The number is null until just before the write commits, so no other transaction sees a row without one. It is here
     and not on each event, so that a write of any size updates one row (docs/adr/0020).

@@ -12,6 +12,7 @@ GUARDRAIL_PREFIX = "urn:li:guardrail:"
 
 #: The guardrail that is built in: somebody can manage policies. It cannot be changed.
 LOCKOUT_URN = f"{GUARDRAIL_PREFIX}__manage_policies"
+LOCKOUT_NAME = "Somebody can manage policies"
 
 
 class Guardrail(ManagedRow):

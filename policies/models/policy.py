@@ -1,15 +1,23 @@
 """Policies as written, and the facets by which lists filter them."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from policies.engine.families.validity import Phase, Validity
+from policies.engine.families.validity import UNLIMITED, Phase, Validity
 from policies.models.fields import BytewiseCharField, JsonTextField, UrnField
 from policies.models.managed import ManagedRow
 from policies.models.people import MAX_NAME_LENGTH
 
 POLICY_PREFIX = "urn:li:dataHubPolicy:"
+
+
+def describe_validity(validity: Validity) -> dict[str, Any]:
+    """Return a validity that stands beside a document, for the change log."""
+    instants = {"valid_from": validity.begins, "valid_until": validity.ends}
+    return {name: None if instant is None else instant.isoformat() for name, instant in instants.items()}
 
 
 class Policy(ManagedRow):
@@ -95,6 +103,13 @@ class Policy(ManagedRow):
     def validity(self) -> Validity:
         """The time in which it counts."""
         return Validity(self.valid_from, self.valid_until)
+
+    def build_snapshot(self) -> dict[str, Any]:
+        """Return its state for the change log: document, state, description, and a validity the document lacks."""
+        snapshot: dict[str, Any] = {"document": self.document, "state": self.state, "description": self.description}
+        if self.family != Policy.Family.DATAHUB and self.validity != UNLIMITED:
+            snapshot |= describe_validity(self.validity)
+        return snapshot
 
     @property
     def is_state_fixed(self) -> bool:

@@ -5,6 +5,7 @@ other's rows and never run concurrently. The row that orders all writes is locke
 removing a membership does not wait for a write of ten thousand documents.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -13,16 +14,20 @@ from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
-from django.db import OperationalError, transaction
+from django.db import DatabaseError, OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.functions import Coalesce, Least
 
 from policies.engine.families.validity import to_milliseconds
-from policies.models.event import ChangeEvent, ChangeSet
+from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent
+from policies.models.outbox import OutboxEvent
+from policies.models.outbox_entries import derive_from_change, derive_from_policy
 from policies.models.version import PolicyVersion, outermost_block
 
 Arguments = ParamSpec("Arguments")
 WriteResult = TypeVar("WriteResult")
+
+log = logging.getLogger(__name__)
 
 _EVENT_BATCH_SIZE = 500
 
@@ -62,11 +67,13 @@ class WriteTransaction:
         self.gates: set[Gate] = set()
         self.is_numbered = False
         self._change_set: int | None = None
-        self._version_before = 0
-        self._versions = 0
+        #: The version of all policies after this write; None while it writes no policy.
+        self._version: int | None = None
         self._boundary: int | None = None
         self._is_boundary_exact = False
         self._checks: dict[str, Any] = {}
+        self.refusals: list[OutboxEvent] = []
+        self._channel = ""
         self.depth = 0
 
     def pass_gates(self, gates: Sequence[Gate]) -> None:
@@ -89,18 +96,17 @@ class WriteTransaction:
             self.gates.add(gate)
 
     def bump_version(self) -> int:
-        """Advance the version of all policies by one, and return it; it is written at the end.
+        """Advance the version of all policies, and return it; it is written at the end.
 
-        Only writes behind the gate PEOPLE change the version, so it is known before its row is locked. Raises
-        TransactionManagementError without that gate.
+        One write is one version, however many services write policies in it. Only writes behind the gate PEOPLE change
+        the version, so it is known before its row is locked. Raises TransactionManagementError without that gate.
         """
         if Gate.PEOPLE not in self.gates:
             raise transaction.TransactionManagementError("Who writes policies passes the gate PEOPLE.")
-        if not self._versions:
-            self._version_before = PolicyVersion.load_version()
-        self._versions += 1
+        if self._version is None:
+            self._version = PolicyVersion.load_version() + 1
         PolicyVersion.mark_moving()
-        return self._version_before + self._versions
+        return self._version
 
     def announce_boundaries(self, boundaries: Iterable[datetime]) -> None:
         """Announce that something begins or ends at these instants, so that every process looks at that time."""
@@ -128,16 +134,42 @@ class WriteTransaction:
         for check in tuple(self._checks.values()):
             check.run()
 
-    def record(self, events: Sequence[ChangeEvent]) -> None:
-        """Store change events in the change set of this write, which gets its number at the end."""
+    def record(self, rows: Sequence[ChangeEvent]) -> None:
+        """Store rows of the change log in the change set of this write, and the events that follow from them."""
+        if not rows:
+            return
+        change_set = self.ensure_change_set()
+        for row in rows:
+            row.change_set_id = change_set
+        ChangeEvent.objects.bulk_create(rows, batch_size=_EVENT_BATCH_SIZE)
+        self.emit([event for row in rows for event in derive_from_change(row)])
+
+    def record_policies(self, rows: Sequence[PolicyEvent]) -> None:
+        """Store rows of the history of policies, and the events that follow from them."""
+        PolicyEvent.objects.bulk_create(rows, batch_size=_EVENT_BATCH_SIZE)
+        self.emit([derive_from_policy(row) for row in rows])
+
+    def emit(self, events: Sequence[OutboxEvent]) -> None:
+        """Store events in the outbox: they become true, and get their place in the order, with the commit."""
         if not events:
             return
+        change_set = self.ensure_change_set()
+        for event in events:
+            event.change_set_id = change_set
+            self._channel = event.through = event.through or self._channel
+        OutboxEvent.objects.bulk_create(events, batch_size=_EVENT_BATCH_SIZE)
+
+    def emit_after_refusal(self, event: OutboxEvent) -> None:
+        """Store an event if this write is undone by an error: a refusal is a fact, though nothing was written."""
+        event.through = event.through or self._channel
+        self.refusals.append(event)
+
+    def ensure_change_set(self) -> int:
+        """Return the id of the change set of this write, for statements that store many events at once."""
         # A rollback to a savepoint may have removed the change set.
         if self._change_set is None or not ChangeSet.objects.filter(pk=self._change_set).exists():
             self._change_set = ChangeSet.objects.create().pk
-        for event in events:
-            event.change_set_id = self._change_set
-        ChangeEvent.objects.bulk_create(events, batch_size=_EVENT_BATCH_SIZE)
+        return self._change_set
 
     def finish(self) -> None:
         """Take the number of this write, which blocks every other write until the commit.
@@ -152,7 +184,7 @@ class WriteTransaction:
             columns = {"next_boundary": self._boundary}
         elif self._boundary is not None:
             columns = {"next_boundary": Least(Coalesce("next_boundary", self._boundary), self._boundary)}
-        number = PolicyVersion.take_number(versions=self._versions, **columns)
+        number = PolicyVersion.take_number(versions=0 if self._version is None else 1, **columns)
         if self._change_set is not None:
             ChangeSet.objects.filter(pk=self._change_set).update(change_seq=number)
 
@@ -171,22 +203,50 @@ def open_write(*gates: Gate) -> Iterator[WriteTransaction]:
     deadlock.
     """
     connection = transaction.get_connection()
-    with transaction.atomic():
-        write = _open_writes.get(connection)
-        if write is None:
-            write = _open_writes[connection] = _begin(connection)
-        write.depth += 1
-        try:
-            write.pass_gates(gates)
-            yield write
-            if write.depth == 1:
-                write.run_checks()
-                write.finish()
-                _numbered_writes[connection] = (outermost_block(connection), write)
-        finally:
-            write.depth -= 1
-            if not write.depth:
-                del _open_writes[connection]
+    write = _open_writes.get(connection)
+    try:
+        with transaction.atomic():
+            if write is None:
+                write = _open_writes[connection] = _begin(connection)
+            write.depth += 1
+            try:
+                write.pass_gates(gates)
+                yield write
+                if write.depth == 1:
+                    write.run_checks()
+                    write.finish()
+                    _numbered_writes[connection] = (outermost_block(connection), write)
+            finally:
+                write.depth -= 1
+                if not write.depth:
+                    del _open_writes[connection]
+    except Exception:
+        if write is not None and not write.depth:
+            _store_refusals(write.refusals)
+        raise
+
+
+@contextmanager
+def open_event_write() -> Iterator[WriteTransaction]:
+    """Open a write transaction of what no decision reads, such as findings, and yield it to emit events.
+
+    Unless the write declares facts itself, no process drops any.
+    """
+    with open_write() as write:
+        PolicyVersion.touch()
+        yield write
+
+
+def _store_refusals(events: Sequence[OutboxEvent]) -> None:
+    """Store the events of a write that was refused, in a transaction of their own; a failure is only logged."""
+    if not events:
+        return
+    try:
+        with open_event_write() as write:
+            write.emit(events)
+    except DatabaseError as error:
+        # The caller is told of the refusal; the event is about that and changes nothing.
+        log.error("refusal_not_recorded", extra={"type": events[0].type, "error": str(error)})
 
 
 def get_open_write() -> WriteTransaction:

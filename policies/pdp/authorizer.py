@@ -254,7 +254,7 @@ def bind_viewer(get_viewer: Callable[[], Actor]) -> BoundValue[Callable[[], Acto
 
 
 def directory() -> Directory:
-    """Return the directory that settings.POLICY_PORTS names, restricted to what the bound viewer may view."""
+    """Return the directory that the registry `ports` names, restricted to what the bound viewer may view."""
     get_viewer = _VIEWER.get() if settings.VIEW_AUTHORIZATION_ENABLED else None
     viewer_directory: Directory = import_port("Directory")(viewer=None if get_viewer is None else get_viewer())
     return viewer_directory

@@ -12,23 +12,19 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Protocol
 
-from django.conf import settings
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils.module_loading import import_string
 
+from policies import registries
 from policies.engine.families.validity import to_milliseconds
 from policies.models import Gate, PolicyVersion, open_write
 from policies.models.version import outermost_block
 from policies.models.writes import WriteTransaction
 from policies.pdp import database_clock
 
-#: Channel of the events of what begins and ends by itself.
-CLOCK_CHANNEL = "clock"
-
 
 class DueChangeSource(Protocol):
-    """One kind of thing that has a validity (settings.DUE_CHANGE_SOURCES)."""
+    """One kind of thing that has a validity (the registry `due_changes`)."""
 
     def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:
         """Write what has begun and what has ended by now, inside this write, with its events.
@@ -96,4 +92,4 @@ def _is_due() -> bool:
 
 
 def _load_sources() -> list[DueChangeSource]:
-    return [import_string(path)() for path in settings.DUE_CHANGE_SOURCES]
+    return [make_source() for make_source in registries.load_entries("due_changes").values()]

@@ -1,11 +1,12 @@
 """Deletion of rows past their retention time, a batch per call, so that each call is one short statement."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from django.contrib.sessions.models import Session
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 
-from policies.models import ChangeEvent, ChangeSet, Policy, PolicyEvent
+from policies.models import ChangeEvent, ChangeSet, OutboxEvent, Policy, PolicyEvent
 
 
 def delete_expired_sessions(*, now: datetime, batch: int) -> int:
@@ -16,14 +17,20 @@ def delete_expired_sessions(*, now: datetime, batch: int) -> int:
 def delete_changes(*, before: datetime, batch: int) -> int:
     """Delete up to `batch` change events (people, tokens, grants, catalog) made before this time; return their number.
 
-    A change set is deleted with the last of its events.
+    A change set is deleted with the last of its events and outbox events.
     """
     old_rows = ChangeEvent.objects.filter(at__lt=before).order_by("id").values_list("pk", "change_set_id")
     rows = list(old_rows[:batch])
     deleted_count, _ = ChangeEvent.objects.filter(pk__in=[event for event, _ in rows]).delete()
-    events = ChangeEvent.objects.filter(change_set=OuterRef("pk"))
-    ChangeSet.objects.filter(~Q(Exists(events)), pk__in={change_set for _, change_set in rows}).delete()
+    delete_empty_change_sets({change_set for _, change_set in rows})
     return deleted_count
+
+
+def delete_empty_change_sets(ids: Collection[int]) -> None:
+    """Delete those of these change sets that no row belongs to any more."""
+    change_events = ChangeEvent.objects.filter(change_set=OuterRef("pk"))
+    outbox_events = OutboxEvent.objects.filter(change_set=OuterRef("pk"))
+    ChangeSet.objects.filter(~Q(Exists(change_events)), ~Q(Exists(outbox_events)), pk__in=ids).delete()
 
 
 def delete_policy_changes(*, before: datetime, batch: int) -> int:

@@ -12,9 +12,9 @@ from policies.engine.model import StatementOrigin
 from policies.engine.near_misses import OtherTime
 from policies.engine.snapshot import Snapshot
 from policies.models import ChangeEvent, Policy, ScheduledMembership, ScheduledRoleAssignment, Verb
+from policies.models.event import CLOCK_CHANNEL
 from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp.due_changes import CLOCK_CHANNEL
 
 #: Most policies that an explanation looks at, those that ended last first, and most events of ends.
 _MAX_POLICIES = 200

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.conf import settings
-from django.utils.module_loading import import_string
+from policies import registries
 
 
 class QueueUnreachable(OSError):
@@ -17,8 +16,8 @@ class QueueUnreachable(OSError):
 
 
 def load_application() -> Any:
-    """Return the Celery application that settings.TASK_APPLICATION names."""
-    return import_string(settings.TASK_APPLICATION)
+    """Return the Celery application, the port TaskApplication."""
+    return registries.load_entry("ports", "TaskApplication")
 
 
 def enqueue(task: str, *arguments: str, expires: float | None = None) -> None:

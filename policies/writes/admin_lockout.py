@@ -23,9 +23,11 @@ from policies.engine.proofs.verdicts import describe_question
 from policies.engine.snapshot import Snapshot
 from policies.engine.way_ends import without_ending
 from policies.errors import GuardrailBroken
-from policies.models import Policy, PolicyEffect, PolicyFacet, User
-from policies.models.guardrail import LOCKOUT_URN
+from policies.models import EventType, Policy, PolicyEffect, PolicyFacet, User
+from policies.models.guardrail import LOCKOUT_NAME, LOCKOUT_URN
+from policies.models.outbox import build_event
 from policies.models.people import HAS_PASSWORD
+from policies.models.writes import get_open_write
 from policies.pdp import actor_resolution, later_actors, users_by_actor_clause
 from policies.writes.preview_disclosure import PreviewDisclosure
 
@@ -72,6 +74,15 @@ def refuse_loss(*, before: Management, loss: str, by: Actor) -> None:
     if not before.lasts:
         return
     after = find_management()
+    if after.lasts < before.lasts:
+        get_open_write().emit_after_refusal(
+            build_event(
+                EventType.GUARDRAIL_REFUSED,
+                subject=LOCKOUT_URN,
+                actor=by.urn,
+                data={"name": LOCKOUT_NAME, "loss": loss},
+            )
+        )
     if not after.lasts:
         raise _build_refusal(f"Nobody who can sign in could manage policies without {loss}.", before, by)
     if after.lasts < before.lasts:

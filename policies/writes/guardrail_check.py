@@ -11,8 +11,8 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
+from policies import registries
 from policies.engine.families import datahub
 from policies.engine.families.validity import Validity
 from policies.engine.guardrails.breaches import Breach
@@ -21,6 +21,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor
 from policies.engine.proofs.verdicts import describe_question
 from policies.errors import GuardrailBroken
 from policies.models import (
+    EventType,
     Guardrail,
     Membership,
     Policy,
@@ -31,9 +32,10 @@ from policies.models import (
 )
 from policies.models.fields import filter_storable
 from policies.models.guardrail import LOCKOUT_URN
+from policies.models.outbox import build_event
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.models.writes import WriteTransaction
+from policies.models.writes import WriteTransaction, get_open_write
 from policies.pdp import actor_resolution, later_actors, snapshot_store
 from policies.pdp.later_actors import LaterActor
 from policies.writes.guardrail_judgment import GuardedChange, Judgment
@@ -90,7 +92,10 @@ class GuardrailCheck:
             self.earlier_later |= later_actors.load_later_states(actors=new_actors.values())
 
     def run(self) -> None:
-        """Raise GuardrailBroken if the write breaks a guardrail; report it where the guardrail only warns."""
+        """Raise GuardrailBroken if the write breaks a guardrail; report it where the guardrail only warns.
+
+        Either is an event: the refusal after the write is undone.
+        """
         if not self.guardrails or not (self.has_policies or self.user_urns):
             return
         earlier_snapshot = snapshot_store.get_current()
@@ -197,19 +202,31 @@ def _refuse_or_report(guardrail: Guardrail, breach: Breach | TodaysBreach, by: A
     if guardrail.mode == Guardrail.Mode.ENFORCE:
         disclosure = PreviewDisclosure.load(by)
         example = disclosure.redact_example(serialized_breach["example"])
+        get_open_write().emit_after_refusal(
+            build_event(EventType.GUARDRAIL_REFUSED, subject=guardrail.urn, actor=by.urn, data={"name": guardrail.name})
+        )
         raise GuardrailBroken(
             _word_refusal(guardrail, breach, example, disclosure), guardrail=guardrail.urn, example=example
         )
     is_later = isinstance(breach, TodaysBreach) and breach.at is not None
+    was_broken = guardrail.status == Guardrail.Status.BROKEN
     if _is_certain(breach) and not is_later:
         guardrail.status = Guardrail.Status.BROKEN
     elif not is_later and guardrail.status == Guardrail.Status.HOLDS:
         guardrail.status = Guardrail.Status.UNKNOWN
     known_breaches = [earlier for earlier in guardrail.breaches if earlier != serialized_breach]
     guardrail.breaches = [*known_breaches, serialized_breach][-_MAX_NAMED_PEOPLE:]
-    for path in settings.GUARDRAIL_HOOKS:
-        import_string(path)(guardrail=guardrail, breaches=[serialized_breach])
+    for tell in registries.load_entries("guardrail_hooks").values():
+        tell(guardrail=guardrail, breaches=[serialized_breach])
     Guardrail.objects.filter(pk=guardrail.pk).update(status=guardrail.status, breaches=guardrail.breaches)
+    emit_if_broken(guardrail, was_broken=was_broken, by=by)
+
+
+def emit_if_broken(guardrail: Guardrail, *, was_broken: bool, by: Actor) -> None:
+    """Store, inside the open write, that a guardrail is broken now, unless it was before."""
+    if guardrail.status == Guardrail.Status.BROKEN and not was_broken:
+        data = {"name": guardrail.name, "breaches": len(guardrail.breaches)}
+        get_open_write().emit([build_event(EventType.GUARDRAIL_BROKEN, subject=guardrail.urn, actor=by.urn, data=data)])
 
 
 def _is_certain(breach: Breach | TodaysBreach) -> bool:

@@ -7,9 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.conf import settings
-from django.utils.module_loading import import_string
-
+from policies import registries
 from policies.engine.model import Actor
 from policies.errors import Stale
 from policies.models import ChangeEvent, Gate, PolicyVersion, Verb, open_write
@@ -56,11 +54,11 @@ class UnitOfWork:
     def announce_deactivation(self, urn: str) -> None:
         """Announce, before it is written, that a user, group or role will no longer be able to act.
 
-        Enters the hooks of other apps (settings.DEPARTURE_HOOKS), which are left at the end of the change.
+        Enters the hooks of other apps (the registry `departure_hooks`), which are left at the end of the change.
         """
         self.guardrail_check.announce([urn])
-        for path in settings.DEPARTURE_HOOKS:
-            self.hooks.enter_context(import_string(path)(urn=urn, uow=self))
+        for open_hook in registries.load_entries("departure_hooks").values():
+            self.hooks.enter_context(open_hook(urn=urn, uow=self))
 
     def announce(self, *urns: str) -> None:
         """Announce, before anything is written, the users and groups concerned.

@@ -2,7 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 
-from catalog.reports.bundle_tests import present_bundle, present_facts
+from catalog.bundle_tests import present_bundle, present_facts
 from policies.models import Policy
 from tests.api.test_bundles import EDITORS, EDITORS_URN, FILES, JO, ORDERS, call
 from tests.catalog.conftest import said, tell

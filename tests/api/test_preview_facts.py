@@ -9,11 +9,12 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from catalog.models import Aspect, Facet
-from policies.authoring.pages.net_change_wording import describe_changes
-from policies.authoring.pages.verdict_wording import build_verdicts
-from policies.authoring.services import policies, staged_changes
+from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
-from policies.authoring.services.proposed_changes import read_change
+from policies.changes import staging
+from policies.changes.kinds import read_change
+from policies.changes.pages.net_change_wording import describe_changes
+from policies.changes.pages.verdict_wording import build_verdicts
 from policies.identity.services import groups
 from policies.pdp import account_turns, authorizer
 from policies.pdp.account_turns import hold_turn
@@ -297,7 +298,7 @@ def test_privileges_are_asked_for_by_what_the_changes_leave(client_of: Callable[
 
 
 def test_changes_that_there_is_no_time_for_are_refused(editor: APIClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staged_changes, "STAGING_SECONDS", 0.0)
+    monkeypatch.setattr(staging, "STAGING_SECONDS", 0.0)
     tag = {"add_tags": {"entity": ORDERS, "tags": [PII]}}
     previewed(editor, tag)
     refusal = problem_of(editor.post(PREVIEW, {"changes": [tag] * 3}), 503)

@@ -10,8 +10,9 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from policies.authoring.services import policies, replay
+from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
+from policies.changes import replay
 from policies.identity.services import groups, users
 from policies.models import LoggedDecision
 from policies.pdp import authorizer, decision_log

@@ -17,6 +17,7 @@ from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.ways.asked_items import AskedAccess, AskedHolding
 from policies.requests.ways.candidates import WayKind
+from policies.requests.ways.effects import read_way_change
 from policies.requests.ways.finding import AccessWay, describe_way, find_smallest_way, find_ways
 from tests.api.conftest import document_of
 from tests.catalog.conftest import said, tell
@@ -98,11 +99,8 @@ def test_a_group_of_an_identity_source_is_a_way_that_is_not_written_here() -> No
 
 
 def test_a_way_that_was_written_allows_what_was_asked() -> None:
-    from policies.authoring.services.proposed_changes import read_change
-
     way = found(TAGS, ORDERS)[WayKind.POLICY]
-    put = read_change(way.changes[0]).value
-    policies.create(draft=put.draft, by=authorizer.SYSTEM, channel="test")  # type: ignore[union-attr]
+    read_way_change(way.changes[0]).apply(by=authorizer.SYSTEM, channel="test")
     actor = actor_resolution.load_actor(urn=JO)
     assert authorizer.answer(actor=actor, request=asked(TAGS, ORDERS)).is_allowed
     assert not authorizer.answer(actor=actor, request=asked(TAGS, ITEMS)).is_allowed

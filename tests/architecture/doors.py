@@ -126,6 +126,11 @@ api-invite-tokens-accept-other | POST /api/v1/invite-tokens/accept | 401 400 400
 api-invite-token | DELETE /api/v1/invite-tokens/NO_ID/ | 401 403 403 403 404
 api-audit | GET /api/v1/audit/ | 401 403 403 403 200
 api-audit | GET /api/v1/audit/?of=decisions | 401 403 403 403 200
+api-events | GET /api/v1/events?types=role.*&limit=1 | 401 403 403 403 200
+api-notifications | GET /api/v1/notifications/ | 401 200 200 200 200
+api-notification | PATCH /api/v1/notifications/1/ | 401 404 404 404 404 | {"read": true}
+api-notifications-read-all | POST /api/v1/notifications/read-all/ | 401 200 200 200 200
+api-notifications-read-all-other | POST /api/v1/notifications/read-all | 401 200 200 200 200
 api-status | GET /api/v1/status/ | 401 200 200 200 200
 api-what | POST /api/v1/what | 401 403 403 200 200 | {"privilege": "X", "actor": "ADA"}
 api-what-other | POST /api/v1/what/ | 401 200 200 200 200 | {"privilege": "X"}
@@ -169,6 +174,7 @@ api-report | GET /api/v1/reports/READY_RUN/ | 401 403 403 403 200
 api-report | GET /api/v1/reports/NO_RUN/ | 401 403 403 403 404
 api-report-cancel | POST /api/v1/reports/READY_RUN/cancel/ | 401 403 403 403 409
 api-report-cancel-other | POST /api/v1/reports/NO_RUN/cancel | 401 403 403 403 404
+api-report-script | GET /api/v1/reports/READY_RUN/script/?export=none | 401 403 403 403 404
 api-report-table | GET /api/v1/reports/READY_RUN/tables/people/ | 401 403 403 403 200
 api-report-csv | GET /api/v1/reports/READY_RUN/tables/people/csv/ | 401 403 403 403 200
 api-report-json | GET /api/v1/reports/READY_RUN/tables/people/json/ | 401 403 403 403 200

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-REPORTS = Path(__file__).resolve().parents[2] / "catalog" / "reports"
+CATALOG = Path(__file__).resolve().parents[2] / "catalog"
+FILES = [file for room in ("reports", "spark") for file in sorted((CATALOG / room).rglob("*.py"))]
 
 #: Attributes that no job may use -> the only module that may, because it has another way where they are missing.
 BANNED = {
@@ -24,7 +25,7 @@ BANNED = {
 }
 
 
-@pytest.mark.parametrize("file", sorted(REPORTS.rglob("*.py")), ids=lambda file: str(file.relative_to(REPORTS)))
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(CATALOG)))
 def test_a_job_uses_what_every_spark_has(file: Path) -> None:
     nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
     used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}

@@ -7,12 +7,7 @@ import threading
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from catalog.reports.result_tables.feeds import Feed
-from catalog.reports.result_tables.run_files import PLAN_FILE, FilePlan, write_files
-from catalog.reports.result_tables.schemas import COUNTS, FINDINGS
 from catalog.reports.storage import StorageFolder, parse_address
-
-FEEDS = (Feed("things", COUNTS, {"subject": "thing"}, ("count",)), Feed("findings", FINDINGS))
 
 
 class ThingsProgram:
@@ -59,8 +54,6 @@ def work(source: StorageFolder, target: StorageFolder) -> int:
     findings = pa.table({"severity": severities, **texts, "position": pa.array(range(len(keys)), pa.int64())})
     (target / "findings").create()
     write(findings, target / "findings")
-    plan = FilePlan.parse(json.loads(source.read_bytes(PLAN_FILE)))
-    write_files(plan, FEEDS if wanted != "narrow" else FEEDS[1:], target)
     if wanted == "corrupt":
         (target / "things").write_bytes("part-1.parquet", b"PAR1 and no more")
     return 0

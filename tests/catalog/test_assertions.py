@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.reports.assertions import parser
-from catalog.reports.assertions.parser import AssertionKind, Expectation, InvalidAssertions
+from catalog.assertions import parser
+from catalog.assertions.parser import AssertionKind, Expectation, InvalidAssertions
 from policies.engine.selectors import Condition, Criterion
 
 WHOLE = """\

@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from django.conf import settings
 
 from catalog.access import aspect_documents
 from catalog.entities import bootstrap
@@ -13,6 +12,7 @@ from catalog.ingest.apply import Proposal
 from catalog.models import Aspect, Entity
 from policies import bootstrap as whole
 from policies.pdp import authorizer
+from policies.registries import load_entries
 
 URN = "urn:li:ownershipType:__system__technical_owner"
 
@@ -28,7 +28,7 @@ def info() -> dict[str, Any]:
 
 
 def test_bootstrap_writes_them_and_running_it_again_changes_nothing():
-    assert "catalog.entities.bootstrap.write_ownership_types" in settings.BOOTSTRAP_HOOKS
+    assert bootstrap.write_ownership_types in load_entries("bootstrap_hooks").values()
     whole.run()
     types = Entity.objects.filter(type="ownershipType")
     assert {row.name for row in types} == {"Technical Owner", "Business Owner", "Data Steward", "None"}

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from catalog.reports.bundle_tests import bundle
+from catalog.bundle_tests import bundle
 from catalog.reports.snapshot import partitions, writer
 from policies.authoring.services import policies, policy_drafts
 from policies.errors import Invalid

@@ -12,7 +12,7 @@ import servers
 from django.utils import timezone
 
 from catalog.connections import repairs, snapshots
-from catalog.models import WarehouseChange, WarehouseSnapshot
+from catalog.models import Report, WarehouseChange, WarehouseSnapshot
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid
 from policies.pdp.authorizer import SYSTEM
@@ -113,7 +113,12 @@ def test_what_is_confirmed_is_applied_as_it_was_previewed_and_read_again(shop: S
     assert (apply(confirmed).status, confirmed.done, confirmed.problem) == (Status.APPLIED, 2, "")
     assert (shop.reads("ann", "orders"), shop.reads("reader", "people")) == (False, True)
     queued = WarehouseSnapshot.objects.get(status="QUEUED")
+    assert not Report.objects.filter(status="QUEUED").exists()
     assert snapshots.take(queued.pk) == "READY"
+    # What is left is compared without anybody asking, once.
+    assert Report.objects.get(status="QUEUED").kind == "role_mapping_check"
+    assert snapshots.take(snapshots.request_snapshot(name="shop", by=SYSTEM).pk) == "READY"
+    assert Report.objects.filter(status="QUEUED").count() == 1
     # A message that arrives twice changes nothing.
     shop.run("GRANT SELECT ON orders TO ann")
     assert apply(confirmed).status == Status.APPLIED

@@ -297,13 +297,10 @@ def test_it_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     writer.write(folder=tmp_path / "one", as_of=AS_OF)
     with pytest.raises(FileExistsError):
         writer.write(folder=tmp_path / "one", as_of=AS_OF)
-    (tmp_path / "two.part").mkdir()
-    with pytest.raises(FileExistsError):
-        writer.write(folder=tmp_path / "two", as_of=AS_OF)
     PolicyVersion.objects.all().delete()
     with pytest.raises(PolicyVersion.DoesNotExist):
         writer.write(folder=tmp_path / "three", as_of=AS_OF)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two.part"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one"]
 
 
 @pytest.fixture

@@ -3,17 +3,22 @@
 import bz2
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, find_file_problems
 from catalog.reports.storage import parse_address
+from catalog.warehouses import plain_grants
 from catalog.warehouses.exports import parse_exports
 from catalog.warehouses.files.file_patterns import find_pattern_problem, match_path
+from catalog.warehouses.files.headers import Header, choose_header
 from catalog.warehouses.layouts import choose_layout
+from catalog.warehouses.postgres import schema_layouts
 from catalog.warehouses.postgres.catalog_layouts import LAYOUTS
+from catalog.warehouses.redshift import history as redshift_history
+from catalog.warehouses.redshift.layouts import POLICY_LAYOUTS
 from catalog.warehouses.registry import list_warehouses
 from catalog.warehouses.warehouse import BadExports, Export
 
@@ -113,11 +118,38 @@ def test_a_line_that_is_too_long_is_named(
     assert found == ({f"a{ending}": [sentence]} if is_too_long else {})
 
 
-def test_a_damaged_file_is_left_to_who_reads_it(tmp_path: Path) -> None:
-    packed = gzip.compress(b"".join(b"%d\n" % number for number in range(9999)))
-    (tmp_path / "half.gz").write_bytes(packed[: len(packed) // 2])
-    (tmp_path / "none.gz").write_bytes(b"no gzip at all")
-    assert find_problems(tmp_path, FileLimits(), "*.gz") == {}
+PACKED = gzip.compress(b"".join(b"%d\n" % number for number in range(9999)))
+DAMAGED = "{} is damaged, or was not copied to its end: it cannot be unpacked. Export it again."
+CUT_OFF = "{} ends in the middle of line 3: it was not copied to its end. Export it again."
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("half.gz", PACKED[: len(PACKED) // 2], DAMAGED),
+        ("none.gz", b"no gzip at all", DAMAGED),
+        ("bits.gz", PACKED[:200] + b"????" + PACKED[204:], DAMAGED),
+        ("half.bz2", bz2.compress(b"row\n" * 999)[:-9], DAMAGED),
+        ("none.bz2", b"no bzip2 at all", DAMAGED),
+        ("cut.csv", b"a,b,c\n1,2,3\n1,2", CUT_OFF),
+        ("quote.csv", b'a,b,c\n1,2,3\n1,2,"th', CUT_OFF),
+        ("cut.csv.gz", gzip.compress(b"a,b,c\n1,2,3\n1,2"), CUT_OFF),
+        ("cut.json", b'{"a": 1}\n{"a": 2}\n{"a": ', CUT_OFF),
+        ("whole.csv", b"a,b,c\n1,2,3\n1,2,", ""),
+        ("whole.json", b'{"a": 1}\n{"a": 2},', ""),
+        ("empty.csv", b"", ""),
+    ],
+)
+def test_a_file_that_has_no_end_is_named(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert find_problems(tmp_path, FileLimits(), name) == ({name: [sentence.format(name)]} if sentence else {})
+
+
+def test_a_history_may_be_copied_while_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a,b\n1")
+    warehouse = list_warehouses()["csv"]
+    export = Export(name="x", platform="p", warehouse=warehouse, grants=("g.csv",), usage=("a.csv",))
+    assert find_file_problems(parse_address(tmp_path), [export], FileLimits()) == {}
 
 
 POSTGRES = Export(name="shop", platform="postgres", warehouse=list_warehouses()["postgres"], grants=("roles.csv",))
@@ -136,3 +168,27 @@ def test_a_layout_is_known_by_its_whole_header() -> None:
     sentence, nearest = str(raised.value).split(" The nearest ones: ")
     assert sentence == "The files roles.csv of the export shop have the columns of no known layout."
     assert nearest.startswith("roles (lacking dependency_count, not with owner); ")
+
+
+PG_POLICIES = ("schemaname", "tablename", "policyname", "permissive", "roles", "cmd", "qual", "with_check")
+MASKS = ("policy_name", "schema_name", "table_name", "table_type", "grantor", "grantee", "grantee_type", "priority")
+SCANS = ("userid", "usename", "query", "starttime", "tbl", "perm_table_name", "database", "schema")
+
+
+@pytest.mark.parametrize(
+    ("headers", "columns", "name"),
+    [
+        ([schema_layouts.POLICY_LAYOUT.header], PG_POLICIES, "pg_policies"),
+        ([layout.header for layout in POLICY_LAYOUTS], MASKS, "SVV_ATTACHED_MASKING_POLICY"),
+        (redshift_history.HEADERS, SCANS, "STL_SCAN"),
+        ([plain_grants.HEADER], (*plain_grants.HEADER.columns, "created_on"), "the plain form"),
+    ],
+)
+def test_policies_histories_and_plain_files_are_refused_with_another_column(
+    headers: Sequence[Header], columns: tuple[str, ...], name: str
+) -> None:
+    assert choose_header(columns, POSTGRES, "a.csv", headers).name == name
+    with pytest.raises(BadExports) as raised:
+        choose_header([*columns, "deny"], POSTGRES, "a.csv", headers)
+    assert str(raised.value).startswith("The files a.csv of the export shop have the columns of no known layout. ")
+    assert f" {name} (not with deny)" in str(raised.value)

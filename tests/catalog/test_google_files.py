@@ -10,8 +10,7 @@ import pytest
 from catalog.warehouses.bigquery.conditions import ConditionState, judge_condition
 from catalog.warehouses.bigquery.denials import parse_denials
 from catalog.warehouses.bigquery.description import BIGQUERY
-from catalog.warehouses.bigquery.hierarchy import build_hierarchy, parse_node
-from catalog.warehouses.bigquery.json_objects import BadLine
+from catalog.warehouses.bigquery.hierarchy import BadLine, build_hierarchy, parse_node
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.warehouse import Export
 
@@ -128,9 +127,8 @@ def test_why_a_condition_cannot_be_read(condition: str, problem: str) -> None:
 @pytest.mark.parametrize(
     ("condition", "problem"),
     [
-        ("(" * 1000 + "a", "Its condition is too long."),
-        ("(" * 100 + "a", "Its condition is nested too deeply."),
-        ("!" * 100 + "a", "Its condition is nested too deeply."),
+        ("(" * 9_000 + "a", "Its condition ends too early."),
+        ("!" * 9_000 + "a", "Its condition is nested too deeply."),
         ("a.b" + ".c" * 10_000, "Its condition is too long."),
         (" && ".join(["a"] * 10_000), "Its condition is too long."),
     ],

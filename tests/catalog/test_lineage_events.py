@@ -20,8 +20,7 @@ from django.core.checks import run_checks
 
 from catalog.models import Report
 from catalog.reports.registry import KINDS
-from catalog.reports.result_tables.schemas import TABLES
-from catalog.reports.run import lineage_events, lineage_sender, run_state, runner
+from catalog.reports.run import lineage_events, lineage_sender, run_state, runner, table_publishing
 from catalog.reports.services import reports
 from policies.pdp.authorizer import SYSTEM
 from tests import finished
@@ -77,14 +76,12 @@ def test_a_run_that_ends_well(events: Callable[[], list[dict[str, Any]]], settin
         (snapshot,) = event["inputs"]
         assert (snapshot["namespace"], snapshot["name"]) == ("file", f"{settings.REPORTS_DIR}/snapshot")
     assert end["inputs"][0]["facets"]["version"]["datasetVersion"] == report.as_of.isoformat()
-    (counts,) = end["outputs"]
-    assert (counts["namespace"], counts["name"]) == ("file", f"{settings.REPORTS_DIR}/tables/counts")
-    fields = [(field["name"], field["type"]) for field in counts["facets"]["schema"]["fields"]]
-    assert [name for name, _ in fields] == [column.name for column in TABLES["counts"].columns]
-    assert {("run", "string"), ("attempt", "long"), ("as_of", "timestamp")} < set(fields)
-    statistics = counts["outputFacets"]["outputStatistics"]
-    assert (statistics["rowCount"], statistics["fileCount"]) == (3, 1)
-    assert statistics["size"] > 0
+    _, things = end["outputs"]
+    assert (things["namespace"], things["name"]) == ("file", f"{settings.REPORTS_DIR}/tables/things/things")
+    fields = [(field["name"], field["type"]) for field in things["facets"]["schema"]["fields"]]
+    assert [name for name, _ in fields] == [*table_publishing.RUN_COLUMNS.names, "thing", "count", "position"]
+    assert {("run", "string"), ("attempt", "long"), ("as_of", "timestamp"), ("thing", "string")} < set(fields)
+    assert things["outputFacets"]["outputStatistics"]["rowCount"] == 3
 
 
 def test_a_run_that_fails_says_why(events: Callable[[], list[dict[str, Any]]]):

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,15 +15,19 @@ from catalog.models import Entity, Facet
 from catalog.reports.kinds.policy_impact import differences
 from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.snapshot.partitions import Partition, SnapshotState
-from policies.authoring.services import net_change
-from policies.authoring.services.net_change import NetChange, Tally
+from policies.changes import comparison
+from policies.changes.comparison import EffectQuestion
+from policies.changes.kinds import Change
+from policies.changes.net_change import NetChange, Tally, find_net_change
+from policies.changes.worlds import ChangedWorld, StagedWorld
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.model import Question, Statement
-from policies.engine.selectors import EVERYTHING
+from policies.engine.selectors import EVERYTHING, Resource
 from policies.engine.snapshot import Snapshot
+from policies.identity.changes.accounts import DeleteGroup, Suspend
+from policies.identity.changes.members import RemoveMembers
 from policies.identity.services import groups, roles, users
-from policies.identity.services.staged_people import StagedPeople
 from policies.models import GroupProfile, Policy, Role, User
 from policies.pdp import actor_resolution, authorizer, ports
 from tests import stored, strategies
@@ -34,17 +39,6 @@ pytestmark = pytest.mark.django_db
 
 EDITS = st.lists(
     st.tuples(st.sampled_from(["p0", "p1", "p2"]), st.none() | strategies.policies()), min_size=1, max_size=3
-)
-KINDS = ["join", "leave", "assign", "assign_group", "unassign", "unassign_group", "suspend", "activate"]
-PEOPLE_CHANGES = st.lists(
-    st.tuples(
-        st.sampled_from(KINDS),
-        st.sampled_from(strategies.USERS),
-        st.sampled_from(strategies.GROUPS),
-        st.sampled_from(strategies.ROLES),
-    ),
-    min_size=1,
-    max_size=4,
 )
 BY_SYSTEM: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": "test"}
 _FEW_EXAMPLES = settings(
@@ -71,9 +65,7 @@ def test_the_numbers_are_those_of_every_pair(world: World, edits: list[tuple[str
     with undone():
         stored.store(world.having([]))
         was, now = list_allowed(before), list_allowed(after)
-        change = net_change.compare_snapshots(
-            before=before, after=after, policies=list(changes), by=authorizer.SYSTEM, limit=1000
-        )
+        change = find_net_change(ChangedWorld(authorizer.SYSTEM, before, after, list(changes)), EffectQuestion(1000))
     check_difference(change, was, now)
     for side, pairs in ((change.gained, now - was), (change.lost, was - now)):
         names = {privilege for _, privilege, _ in pairs}
@@ -136,24 +128,13 @@ def crew(db: None) -> None:
 def test_what_people_lose_is_counted_exactly_however_many_policies_there_are(
     many_policies: Snapshot, kind: str
 ) -> None:
-    staged = StagedPeople(authorizer.SYSTEM)
-    match kind:
-        case "delete a group":
-            staged.delete_group(group=CREW["groups"][0])
-        case "take three out":
-            staged.remove_members(group=CREW["groups"][0], members=[ANN, BEN])
-        case _:
-            staged.set_active(user=ANN, is_active=False)
-    change = net_change.compare_snapshots(
-        before=many_policies,
-        after=many_policies,
-        policies=(),
-        by=authorizer.SYSTEM,
-        people=staged.load_actors(),
-        # Without what everybody may do with oneself.
-        privileges=["EDIT_ENTITY_TAGS", *PLATFORM],
-        limit=10,
-    )
+    changed = {
+        "delete a group": DeleteGroup(CREW["groups"][0]),
+        "take three out": RemoveMembers(CREW["groups"][0], [ANN, BEN]),
+        "suspend": Suspend(ANN),
+    }[kind]
+    # Without what everybody may do with oneself.
+    change = compare([changed], many_policies, ["EDIT_ENTITY_TAGS", *PLATFORM])
     losing = [ANN] if kind == "suspend" else [ANN, BEN]
     lost = {(person, "EDIT_ENTITY_TAGS", f"urn:li:dataset:{name}") for person in losing for name in ("tagged", "owned")}
     assert change.is_exact
@@ -165,19 +146,9 @@ def test_what_people_lose_is_counted_exactly_however_many_policies_there_are(
 
 @pytest.mark.usefixtures("crew")
 def test_of_too_many_entities_the_first_are_counted(many_policies: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(net_change, "MAX_ENTITIES", 1)
-    staged = StagedPeople(authorizer.SYSTEM)
-    staged.set_active(user=ANN, is_active=False)
-    change = net_change.compare_snapshots(
-        before=many_policies,
-        after=many_policies,
-        policies=(),
-        by=authorizer.SYSTEM,
-        people=staged.load_actors(),
-        # Without what everybody may do with oneself.
-        privileges=["EDIT_ENTITY_TAGS", *PLATFORM],
-        limit=10,
-    )
+    monkeypatch.setattr(comparison, "MAX_ENTITIES", 1)
+    # Without what everybody may do with oneself.
+    change = compare([Suspend(ANN)], many_policies, ["EDIT_ENTITY_TAGS", *PLATFORM])
     assert (change.is_exact, change.lost.total) == (False, Tally(1, 1, 1))
     assert [item.privilege for item in change.platform_lost] == PLATFORM
 
@@ -192,9 +163,7 @@ def test_the_report_of_impact_gives_the_same_numbers_and_items(
     after = before.replace(2, changes)
     with undone():
         stored.store(world.having([]))
-        change = net_change.compare_snapshots(
-            before=before, after=after, policies=list(changes), by=authorizer.SYSTEM, limit=1000
-        )
+        change = find_net_change(ChangedWorld(authorizer.SYSTEM, before, after, list(changes)), EffectQuestion(1000))
         actors = list(actor_resolution.load_actors(urns=list(User.objects.values_list("urn", flat=True))).values())
         report_change = differences.compare_policies(before, after, changes, actors)
         fields = before.tested_fields(report_change.privileges) | after.tested_fields(report_change.privileges)
@@ -222,33 +191,13 @@ def test_the_report_of_impact_gives_the_same_numbers_and_items(
         assert side.total.pairs == sum(count for key, count in counts.items() if key[1] not in platform)
 
 
-@with_database
-@given(world=strategies.worlds(), changes=PEOPLE_CHANGES, most_criteria=st.sampled_from([net_change.MAX_CRITERIA, 3]))
-def test_changes_of_people_are_those_of_the_writes_themselves(
-    world: World, changes: list[tuple[str, str, str, str]], most_criteria: int
-) -> None:
-    snapshot = world.snapshot()
-    with undone(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(net_change, "MAX_CRITERIA", most_criteria)
-        stored.store(world.having([]))
-        add_roles()
-        staged = StagedPeople(authorizer.SYSTEM)
-        for item in changes:
-            stage(staged, *item)
-        change = net_change.compare_snapshots(
-            before=snapshot,
-            after=snapshot,
-            policies=(),
-            by=authorizer.SYSTEM,
-            people=staged.load_actors(),
-            privileges=strategies.PRIVILEGES,
-            limit=1000,
-        )
-        was = list_allowed(snapshot)
-        for kind, user, group, role in changes:
-            write(kind, user, group, role)
-        now = list_allowed(snapshot)
-    check_difference(change, was, now)
+def compare(changes: Sequence[Change], snapshot: Snapshot, privileges: Sequence[str]) -> NetChange:
+    """Return the net change of changes of people where these are the policies."""
+    world = StagedWorld(authorizer.SYSTEM)
+    for change in changes:
+        change.stage(world)
+    changed_world = replace(world.finish(), before=snapshot, after=snapshot)
+    return find_net_change(changed_world, EffectQuestion(1000, privileges))
 
 
 def compile_edits(edits: Sequence[tuple[str, dict | None]]) -> dict[str, tuple[Statement, ...]]:
@@ -275,40 +224,6 @@ def add_roles() -> None:
             roles.create(name=role, identifier=role.rpartition(":")[2], **BY_SYSTEM)
 
 
-def stage(staged: StagedPeople, kind: str, user: str, group: str, role: str) -> None:
-    """Stage one drawn change."""
-    holder = group if kind.endswith("_group") else user
-    match kind:
-        case "join":
-            staged.add_members(group=group, members=[user])
-        case "leave":
-            staged.remove_members(group=group, members=[user])
-        case "assign" | "assign_group":
-            staged.assign_roles(role=role, actors=[holder])
-        case "unassign" | "unassign_group":
-            staged.unassign_roles(role=role, actors=[holder])
-        case _:
-            staged.set_active(user=user, is_active=kind == "activate")
-
-
-def write(kind: str, user: str, group: str, role: str) -> None:
-    """Do what `stage` stages."""
-    holder = group if kind.endswith("_group") else user
-    match kind:
-        case "join":
-            groups.add_members(urn=group, members=[user], **BY_SYSTEM)
-        case "leave":
-            groups.remove_members(urn=group, members=[user], **BY_SYSTEM)
-        case "assign" | "assign_group":
-            roles.grant(urn=role, actors=[holder], **BY_SYSTEM)
-        case "unassign" | "unassign_group":
-            roles.revoke(urn=role, actors=[holder], **BY_SYSTEM)
-        case "activate":
-            users.activate(urn=user, **BY_SYSTEM)
-        case _:
-            users.suspend(urn=user, **BY_SYSTEM)
-
-
 def list_allowed(snapshot: Snapshot, privileges: Sequence[str] = strategies.PRIVILEGES) -> Pairs:
     """Return every pair of an active person and a present resource that the engine allows, asked one by one."""
     urns = sorted(list_resources())
@@ -321,6 +236,17 @@ def list_allowed(snapshot: Snapshot, privileges: Sequence[str] = strategies.PRIV
         for privilege in privileges
         for urn in urns
         if decide(snapshot, Question(actor, privilege, resources[urn])).is_allowed
+    }
+
+
+def list_allowed_on(snapshot: Snapshot, resource: Resource) -> Pairs:
+    """Return every pair of a person and what is deleted, as if its facts were still there."""
+    people = User.objects.filter(state=User.State.ACTIVE, is_removed=False).values_list("urn", flat=True)
+    return {
+        (actor.urn, privilege, resource.urn)
+        for actor in actor_resolution.load_actors(urns=list(people)).values()
+        for privilege in strategies.PRIVILEGES
+        if decide(snapshot, Question(actor, privilege, resource)).is_allowed
     }
 
 

@@ -111,6 +111,12 @@ def test_a_preview_changes_nothing_and_what_is_applied_is_what_it_said(target: T
     lost, gained = before - target.ask(), target.ask() - before
     assert lost == {f"{name} SELECT orders"}
     assert gained == {"ann SELECT people", "reader SELECT people"}
+    # Who may pass something on is compared, too.
+    target.run("GRANT SELECT ON shop.people TO weak WITH GRANT OPTION; GRANT reader TO weak WITH ADMIN OPTION")
+    lost_facts = target.preview(
+        'REVOKE SELECT ON TABLE "shop"."people" FROM "weak";', 'REVOKE "reader" FROM "weak";'
+    ).lost
+    assert {fact.privilege for fact in lost_facts} >= {"SELECT WITH GRANT OPTION", "ADMIN OPTION", "MEMBER"}
     # A second time there is nothing left to revoke.
     assert target.preview(REVOKE_EVIL) == AccessOutcome((), ())
 

@@ -121,15 +121,12 @@ def test_a_run_that_ends_well(tmp_path: Path):
     assert (report.status, report.problem, report.summary["numbers"][0]["value"]) == (READY, "", 3)
     rows = list(report.rows.values_list("table", "position", "key", "text", "values"))
     assert rows == [("things", 0, "a", "a", ["a", 1]), ("things", 1, "b", "b", ["b", 2])]
-    folder = run_state.report_folder(report.pk)
-    assert folder.list_names() == ["output"]
-    whole = [
-        batch.num_rows for batch in result_loader.read_batches(KIND.tables[0], folder / "output", is_unlimited=True)
-    ]
-    assert whole == [3]
+    assert run_state.report_folder(report.pk).list_names() == ["attempt-1"]
+    assert run_state.attempt_folder(report).list_names() == ["output"]
     assert report.log == "beginning\n"
-    assert [(row["subject"], row["value"]) for row in result_tables.rows("counts")] == [("a", 1), ("b", 2), ("c", 3)]
-    assert result_tables.entries().keys() == {str(report.pk)}
+    published = result_tables.rows("things/things")
+    assert [(row["thing"], row["count"]) for row in published] == [("a", 1), ("b", 2), ("c", 3)]
+    assert result_tables.runs() == {str(report.pk)}
 
 
 @pytest.mark.parametrize(
@@ -166,8 +163,7 @@ def test_a_run_that_fails_says_why_and_the_last_good_one_stays(wanted: str, sent
     assert not run_state.report_folder(report.pk).is_there()
     good.refresh_from_db()
     assert (good.status, good.rows.count()) == (READY, 2)
-    assert result_tables.entries().keys() == {str(good.pk)}
-    assert all(str(good.pk) in path for path in result_tables.files())
+    assert result_tables.runs() == {row["run"] for row in result_tables.rows("things/things")} == {str(good.pk)}
 
 
 def test_open_tables_that_cannot_be_written_are_said_before_the_run(settings: Any):
@@ -247,8 +243,7 @@ def test_a_run_that_is_cancelled_while_its_findings_are_compared_leaves_none():
         assert runner.run_report(report.pk) == CANCELLED
     assert not Finding.objects.exists()
     assert not ReportRow.objects.exists()
-    assert not result_tables.entries()
-    assert not result_tables.files()
+    assert not result_tables.names()
     assert made("find").status == READY
     assert Finding.objects.count() == 3
 
@@ -386,7 +381,7 @@ def test_a_run_whose_worker_is_gone_is_made_again(monkeypatch: pytest.MonkeyPatc
     assert runner.run_report(queued.pk) == READY
     queued.refresh_from_db()
     assert (queued.attempts, queued.problem, queued.rows.count()) == (2, "", 2)
-    assert run_state.report_folder(queued.pk).list_names() == ["output"]
+    assert run_state.report_folder(queued.pk).list_names() == ["attempt-2"]
     assert not run_state.mark_ready(lost, summary={}, log="too late")
     assert not run_state.fail(lost, problem="Too late.")
 
@@ -420,7 +415,7 @@ def test_a_worker_that_was_taken_for_gone_leaves_alone_what_another_one_makes(mo
     assert runner.run_report(queued.pk) == READY
     queued.refresh_from_db()
     assert (queued.status, queued.attempts, queued.rows.count()) == (READY, 2, 2)
-    assert run_state.report_folder(queued.pk).list_names() == ["output"]
+    assert run_state.report_folder(queued.pk).list_names() == ["attempt-2"]
 
 
 def test_old_runs_are_forgotten(settings: Any):

@@ -11,8 +11,7 @@ from deltalake import DeltaTable
 from django.utils import timezone
 
 from catalog.models import Report
-from catalog.reports.result_tables import delta_log, manifest
-from catalog.reports.run import leftovers, pruning, result_loader, run_state, runner, table_publishing
+from catalog.reports.run import leftovers, pruning, run_state, runner, table_publishing
 from catalog.reports.services import reports
 from catalog.reports.storage import parse_address
 from policies.pdp.authorizer import SYSTEM
@@ -70,10 +69,8 @@ def test_a_run_that_ends_well_leaves_its_results_where_its_attempt_wrote_them(se
     assert (report.status, report.problem, report.rows.count()) == (READY, "", 2)
     prefix = f"{run_state.attempt_folder(report).path[1:]}/output/"
     keys = server.list_keys()
-    assert len(keys) == 4
+    assert len(keys) == 3
     assert all(key.startswith(prefix) for key in keys)
-    kept = run_state.find_kept_folder(report, "output")
-    assert [batch.num_rows for batch in result_loader.read_batches(KIND.tables[0], kept, is_unlimited=True)] == [3]
     assert s3.SECRET not in report.log
     Report.objects.filter(pk=report.pk).update(finished_at=timezone.now() - timedelta(days=1))
     assert leftovers.remove_attempt_folders() == 0, "they are the results"
@@ -137,32 +134,21 @@ def test_old_runs_are_forgotten(server: s3.S3Server, settings: Any):
 
 
 def test_open_tables_in_a_bucket_have_the_runs_that_are_ready(server: s3.S3Server, settings: Any):
-    settings.RESULT_TABLES_DIR = ""
-    tables = parse_address(settings.REPORTS_DIR) / "tables"
+    settings.RESULT_TABLES_DIR = f"s3a://{s3.BUCKET}/tables of Zoë"
+    tables = parse_address(settings.RESULT_TABLES_DIR)
     assert make("refuse").status == FAILED
     assert tables.list_names() == []
     ready = make()
-    assert ready.status == READY
-    (entry,) = manifest.iterate_entries(tables)
-    (file,) = entry["files"]
-    with tables.open_input(file["path"]) as stream:
-        rows = pq.read_table(stream).to_pylist()
-    assert [row["run"] for row in rows] == [str(ready.pk)] * len(rows) != []
-    tables.delete()
-
-
-def test_open_tables_in_a_bucket_have_a_log_of_delta_lake(server: s3.S3Server, settings: Any):
-    settings.RESULT_TABLES_DIR, settings.RESULT_TABLES_FORMAT = f"s3a://{s3.BUCKET}/tables of Zoë", "delta"
-    ready = make()
     assert (ready.status, ready.unpublished_tables) == (READY, None)
-    tables = parse_address(settings.RESULT_TABLES_DIR)
-    counts = DeltaTable((tables / "counts").url, storage_options=tables.read_s3_options())
-    assert {row["run"] for row in counts.to_pyarrow_table().to_pylist()} == {str(ready.pk)}
-    (entry,) = manifest.iterate_entries(tables)
-    delta_log.delete_entry(tables, entry)
-    assert table_publishing.publish_pending() == 0
-    counts.update_incremental()
-    assert counts.to_pyarrow_table().num_rows == 0
+    things = DeltaTable((tables / "things" / "things").url, storage_options=tables.read_s3_options())
+    (file,) = things.get_add_actions().column("path").to_pylist()
+    with (tables / "things" / "things").open_input(file) as stream:
+        rows = pq.read_table(stream).to_pylist()
+    assert [(row["run"], row["thing"]) for row in rows] == [(str(ready.pk), thing) for thing in "abc"]
+    Report.objects.filter(pk=ready.pk).update(unpublished_tables=[])
+    assert table_publishing.publish_pending() == 1
+    things.update_incremental()
+    assert things.get_add_actions().num_rows == 1
     tables.delete()
 
 

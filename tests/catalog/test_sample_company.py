@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from catalog.reports.assertions import parser
+from catalog.assertions import parser
 from catalog.sample import __main__ as sample
 
 FOLDER = Path(sample.__file__).parent

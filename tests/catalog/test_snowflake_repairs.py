@@ -9,7 +9,7 @@ from catalog.reports.kinds.role_mapping_check.differences import DIFFERENCE_COLU
 from catalog.warehouses.exports import parse_exports
 from catalog.warehouses.layouts import choose_layout
 from catalog.warehouses.principals import INSTANCE_ROLE
-from catalog.warehouses.snowflake.coverage import find_coverage
+from catalog.warehouses.snowflake.description import find_coverage
 from catalog.warehouses.snowflake.dialect import DIALECT, SnowflakeDialect
 from catalog.warehouses.snowflake.layouts import GRANTS_TO_ROLES, LAYOUTS
 from catalog.warehouses.snowflake.source import PassedGrant, SnowflakeSource

@@ -71,16 +71,6 @@ def test_a_second_name_is_given_once_and_the_content_stays(tmp_path: Path):
     assert folder.read_bytes("file") == (folder / "other").read_bytes("file") == b"content"
 
 
-def test_a_rename_is_one_step_where_there_is_one(tmp_path: Path):
-    folder = parse_address(tmp_path)
-    (folder / "a").create()
-    (folder / "a").write_text("file", "x")
-    (folder / "a").rename(folder / "b")
-    assert folder.is_renamable
-    assert folder.list_names() == ["b"]
-    assert not parse_address("s3://bucket/folder").is_renamable
-
-
 @pytest.mark.parametrize(
     ("address", "shown", "url", "spark_url"),
     [

@@ -1,6 +1,7 @@
 """The preview of grants: the pairs are those of granting and revoking, and asking before and after."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -10,18 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
-from catalog.cdap import grant_services
-from catalog.cdap.grant_requests import GrantRequest
-from catalog.cdap.staged_grants import StagedGrants
+from catalog.cdap.changes import GrantPrivileges, RevokePrivileges
 from catalog.models import Entity, EntityUserGrant, WildcardGrant
-from policies.authoring.services import net_change, preview
-from policies.authoring.services.proposed_changes import Change
+from policies.changes import comparison, preview
+from policies.changes.applying import apply_changes
+from policies.changes.comparison import EffectQuestion
+from policies.changes.kinds import Change, read_change
+from policies.changes.net_change import find_net_change
+from policies.changes.shapes import dump_changes, load_changes
+from policies.changes.worlds import StagedWorld
 from policies.engine.families import cdap
 from policies.engine.requirements import privilege_requirement
 from policies.errors import Conflict
+from policies.identity.changes.accounts import Suspend
+from policies.identity.changes.members import AddMembers, RemoveMembers
+from policies.identity.changes.roles import AssignRoles
 from policies.identity.services import groups, roles, users
-from policies.identity.services.staged_people import StagedPeople
-from policies.pdp import actor_resolution, authorizer, snapshot_store
+from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from tests.api.conftest import pointers_of, problem_of
 from tests.catalog.conftest import undone
@@ -35,6 +41,8 @@ PEOPLE = [urn("alice"), urn("bob")]
 CREW, READER = urn("group:crew"), urn("role:Reader")
 HOLDERS = [*PEOPLE, CREW, READER]
 PRIVILEGES = [("READ",), ("WRITE", "ADMIN"), ("ALL",), ("EXECUTE",)]
+#: An end long after any test.
+LATER = datetime(2100, 1, 1, tzinfo=UTC)
 BY_SYSTEM: dict[str, Any] = {"by": authorizer.SYSTEM, "channel": DOOR}
 
 ClientOf = Callable[..., APIClient]
@@ -44,7 +52,7 @@ GRANTS = st.lists(
 )
 CHANGES = st.lists(
     st.tuples(
-        st.sampled_from(["grant", "revoke", "hand over", "join", "leave", "assign", "suspend"]),
+        st.sampled_from(["grant", "grant for a time", "revoke", "hand over", "join", "leave", "assign", "suspend"]),
         st.sampled_from(HOLDERS),
         st.sampled_from(SOURCES),
         st.sampled_from(PRIVILEGES),
@@ -97,7 +105,7 @@ def test_of_more_entities_than_grants_are_read_of_the_first_are_counted(
     manager: APIClient, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.INHERIT_PRIVILEGES = True
-    monkeypatch.setattr(net_change, "MAX_GRANTED_ENTITIES", 2)
+    monkeypatch.setattr(comparison, "MAX_GRANTED_ENTITIES", 2)
     give("alice", "application:ns1.app", "READ")
     body = post(manager, change("grant", "alice", "namespace:ns1", "READ")).json()
     assert not body["is_exact"]
@@ -185,21 +193,11 @@ def test_the_pairs_are_those_of_the_writes_themselves(
     with undone(), override_settings(INHERIT_PRIVILEGES=is_inherited):
         for holder, source, privileges in given_before:
             give(holder, source, *privileges)
-        snapshot = snapshot_store.get_current()
-        people, grants = StagedPeople(authorizer.SYSTEM), StagedGrants(authorizer.SYSTEM)
-        staged = [is_done(partial(stage, people, grants, *item)) for item in changes]
-        found = net_change.compare_snapshots(
-            before=snapshot,
-            after=snapshot,
-            policies=(),
-            by=authorizer.SYSTEM,
-            people=people.load_actors(),
-            grants=grants,
-            privileges=cdap.PRIVILEGES,
-            limit=1000,
-        )
+        world, drawn_changes = StagedWorld(authorizer.SYSTEM), [build_change(*item) for item in changes]
+        staged = [is_done(partial(item.stage, world)) for item in drawn_changes]
+        found = find_net_change(world.finish(), EffectQuestion(1000, cdap.PRIVILEGES))
         was = list_allowed()
-        assert [is_done(partial(write, *item)) for item in changes] == staged
+        assert [is_done(partial(item.apply, **BY_SYSTEM)) for item in drawn_changes] == staged
         now = list_allowed()
     assert found.is_exact
     assert (found.gained.total, found.lost.total) == (tally(now - was), tally(was - now))
@@ -225,10 +223,9 @@ def test_deleting_a_holder_takes_its_grants_and_hands_over_its_admin(
         if has_role:
             roles.grant(urn=READER, actors=[CREW, PEOPLE[0]], **BY_SYSTEM)
         found = preview.preview_changes(
-            changes=[Change(f"delete_{kind}", deleted_urn)],
+            changes=[read_change({f"delete_{kind}": deleted_urn})],
             by=authorizer.SYSTEM,
-            privileges=cdap.PRIVILEGES,
-            limit=1000,
+            question=EffectQuestion(1000, cdap.PRIVILEGES),
         ).change
         was = list_allowed()
         remove(urn=deleted_urn, **BY_SYSTEM)
@@ -246,43 +243,24 @@ def is_done(act: Callable[[], None]) -> bool:
     return True
 
 
-def stage(
-    people: StagedPeople, grants: StagedGrants, kind: str, holder: str, source: str, privileges: tuple[str, ...]
-) -> None:
-    """Stage one drawn change."""
+def build_change(kind: str, holder: str, source: str, privileges: tuple[str, ...]) -> Change:
+    """Return one drawn change."""
     person = holder if holder in PEOPLE else PEOPLE[1]
     match kind:
         case "grant":
-            grants.grant(principal=holder, entity=source, privileges=privileges)
+            return GrantPrivileges(holder, source, privileges)
+        case "grant for a time":
+            return GrantPrivileges(holder, source, privileges, LATER)
         case "revoke" | "hand over":
-            grants.revoke(principal=holder, entity=source, privileges=privileges, is_confirmed=kind == "hand over")
+            return RevokePrivileges(holder, source, privileges, is_confirmed=kind == "hand over")
         case "join":
-            people.add_members(group=CREW, members=[person])
+            return AddMembers(CREW, [person])
         case "leave":
-            people.remove_members(group=CREW, members=[person])
+            return RemoveMembers(CREW, [person])
         case "assign":
-            people.assign_roles(role=READER, actors=[holder if holder != READER else CREW])
+            return AssignRoles(READER, [holder if holder != READER else CREW])
         case _:
-            people.set_active(user=person, is_active=False)
-
-
-def write(kind: str, holder: str, source: str, privileges: tuple[str, ...]) -> None:
-    """Do what `stage` stages."""
-    person = holder if holder in PEOPLE else PEOPLE[1]
-    match kind:
-        case "grant":
-            grant_services.grant(requests=[GrantRequest(holder, source, privileges)], **BY_SYSTEM)
-        case "revoke" | "hand over":
-            revocation = GrantRequest(holder, source, privileges, is_confirmed=kind == "hand over")
-            grant_services.revoke(requests=[revocation], **BY_SYSTEM)
-        case "join":
-            groups.add_members(urn=CREW, members=[person], **BY_SYSTEM)
-        case "leave":
-            groups.remove_members(urn=CREW, members=[person], **BY_SYSTEM)
-        case "assign":
-            roles.grant(urn=READER, actors=[holder if holder != READER else CREW], **BY_SYSTEM)
-        case _:
-            users.suspend(urn=person, **BY_SYSTEM)
+            return Suspend(person)
 
 
 def list_allowed() -> Pairs:
@@ -309,8 +287,41 @@ def test_the_last_admin_passes_on_if_the_revocation_is_confirmed(manager: APICli
     assert pointers_of(post(manager, revocation)) == {("conflict", "/changes/0/revoke/entity")}
     revocation["revoke"]["confirm"] = True
     body, before = post(manager, revocation).json(), list_allowed()
-    write("hand over", urn("alice"), urn("stream:ns2.clicks"), ("ALL",))
+    build_change("hand over", urn("alice"), urn("stream:ns2.clicks"), ("ALL",)).apply(**BY_SYSTEM)
     after = list_allowed()
     assert {(actor, privilege) for actor, privilege, _ in side(body, "gained")} == {pair[:2] for pair in after - before}
     assert {(actor, privilege) for actor, privilege, _ in side(body, "lost")} == {pair[:2] for pair in before - after}
     assert (urn("alice"), "ADMIN", urn("stream:ns2.clicks")) in before - after
+
+
+@with_database
+@given(
+    given_before=GRANTS,
+    kind=st.sampled_from(["grant", "revoke"]),
+    holder=st.sampled_from(HOLDERS),
+    source=st.sampled_from(SOURCES),
+    privileges=st.sampled_from(PRIVILEGES),
+)
+def test_grants_are_stored_as_changes_and_taken_back(
+    given_before: list[tuple[str, str, tuple[str, ...]]],
+    kind: str,
+    holder: str,
+    source: str,
+    privileges: tuple[str, ...],
+) -> None:
+    with undone():
+        # Somebody keeps ADMIN on everything, so that none is handed over.
+        for name in (*ENTITIES, "namespace:ns2"):
+            give("datahub", name, "ADMIN")
+        for other, other_source, other_privileges in given_before:
+            give(other, other_source, *other_privileges)
+        changes, was = [build_change(kind, holder, source, privileges)], list_allowed()
+        assert load_changes(dump_changes(changes)) == changes
+        try:
+            applied = apply_changes(changes=changes, **BY_SYSTEM)
+        except Conflict:
+            assert list_allowed() == was
+            return
+        assert applied.inverses is not None
+        apply_changes(changes=applied.inverses, **BY_SYSTEM)
+        assert list_allowed() == was

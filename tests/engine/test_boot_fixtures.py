@@ -49,8 +49,8 @@ def test_super_user_policies_are_left_to_be_generated() -> None:
 def test_everybody_gets_every_platform_privilege_unless_restricted() -> None:
     entry = boot_policies()["7"]
     platform = [privilege.name for privilege in load_datahub().platform_privileges()]
-    # Whoever may write policies does not thereby set the rules above them, nor reach the source systems.
-    kept = {"MANAGE_GUARDRAILS", "MANAGE_WAREHOUSES"}
+    # Everybody may write policies there, but not set the rules above them, reach source systems, or read of everybody.
+    kept = {"MANAGE_GUARDRAILS", "MANAGE_WAREHOUSES", "VIEW_EVENTS"}
     assert entry["info"]["privileges"] == [name for name in platform if name not in kept]
     assert entry["info"]["editable"] is True
     assert entry["info"]["actors"]["allUsers"] is True

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pysat.solvers
 import pytest
 
-from policies.authoring.services.change_proofs import find_change_proofs
+from policies.changes.proofs import find_change_proofs
+from policies.changes.worlds import ChangedWorld
 from policies.engine.evaluate import decide
 from policies.engine.families import vocabulary
 from policies.engine.model import SYSTEM_ACTOR, Actor, Effect, Statement, StatementOrigin
@@ -293,7 +294,7 @@ def test_a_solver_that_fails_is_one_clear_error(monkeypatch):
     before, after = of(), of(p=gives(A, DATASETS))
     with pytest.raises(ProofUnavailable, match="failed"):
         prover.allows_more(before, after)
-    proofs = find_change_proofs(before, after, by=Actor(SYSTEM_ACTOR))
+    proofs = find_change_proofs(ChangedWorld(Actor(SYSTEM_ACTOR), before, after))
     assert {proofs.allows_more.verdict, proofs.allows_less.verdict} == {UNKNOWN, NO}
 
 

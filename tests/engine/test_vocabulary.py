@@ -20,8 +20,8 @@ def tiny(**changes: Any) -> dict[str, Any]:
 
 def test_the_vocabulary_is_the_registry_and_one_of_ours() -> None:
     privileges = load_datahub().privileges.values()
-    assert Counter(privilege.scope for privilege in privileges) == {"platform": 57, "metadata": 82}
-    ours = ["CHECK_ACCESS", "MANAGE_GUARDRAILS", "MANAGE_WAREHOUSES"]
+    assert Counter(privilege.scope for privilege in privileges) == {"platform": 58, "metadata": 82}
+    ours = ["CHECK_ACCESS", "MANAGE_GUARDRAILS", "MANAGE_WAREHOUSES", "VIEW_EVENTS"]
     assert [privilege.name for privilege in privileges if privilege.is_ours] == ours
     assert sum(privilege.is_cloud_only for privilege in privileges) == 35
     assert sum(privilege.is_rest_only for privilege in privileges) == 17

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pytest
 from django.db import connection
 
-from policies.authoring.services import change_proofs
+from policies.changes import proofs
 from tests.goldens import explanations, listings, pages, product, world
 from tests.goldens.files import compare
 from tests.goldens.masks import Masker
@@ -24,7 +24,7 @@ def installation(module_transaction, tmp_path_factory):
     assert module_transaction
     with product.always_current(), pytest.MonkeyPatch.context() as patch:
         # Beside other programs a proof would be given up, and its page say so.
-        patch.setattr(change_proofs, "MAX_SECONDS", 60.0)
+        patch.setattr(proofs, "MAX_SECONDS", 60.0)
         world.build(tmp_path_factory.mktemp("goldens"))
         yield
 

@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from catalog.entities.changes import MAX_ATTACHMENTS
 from catalog.external_roles.services import MAX_DATASETS
-from policies.authoring.services.proposed_changes import MAX_CHANGES
-from policies.authoring.services.replay import MAX_DAYS
-from policies.authoring.services.staged_facts import MAX_ATTACHMENTS
+from policies.changes.replay import MAX_DAYS
+from policies.changes.staging import MAX_CHANGES
 from policies.decisions.api.request_serializers import MAX_ALTERNATIVES, MAX_BATCH_QUESTIONS, MAX_COLUMNS, MAX_LIST_URNS
 from policies.engine.families import vocabulary
 from policies.engine.families.datazone import MAX_STATEMENTS

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from catalog.external_roles.services import MAX_DATASETS
-from policies.authoring.services.proposed_changes import MAX_CHANGES
+from policies.changes.staging import MAX_CHANGES
 from policies.engine.families.datazone import MAX_STATEMENTS
 from policies.identity.services.groups import MAX_MEMBERS
 from policies.identity.services.roles import MAX_ACTORS

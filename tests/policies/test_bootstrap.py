@@ -230,7 +230,7 @@ def test_what_nobody_may_do_to_it(holding):
 
 
 def test_hooks_of_other_apps_are_part_of_it(settings):
-    settings.BOOTSTRAP_HOOKS = (f"{__name__}.note_call",)
+    settings.REGISTRIES = settings.REGISTRIES | {"bootstrap_hooks": {"note": f"{__name__}.note_call"}}
     called_by.clear()
     bootstrap.run()
     assert called_by == [SYSTEM_ACTOR]

@@ -1,31 +1,30 @@
 """The open table of access edges: joined as the document says, it is who may do what by deciding one by one."""
 
-import json
 from collections import Counter
-from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
 
+from catalog.models import Report
 from catalog.reports import storage
 from catalog.reports.kinds.effective_access.counts import count_access
-from catalog.reports.result_tables import manifest
-from catalog.reports.result_tables.feeds import KIND_FEEDS
-from catalog.reports.result_tables.run_files import WRITTEN_FILE, FilePlan, write_files
+from catalog.reports.run import table_publishing
 from catalog.reports.snapshot.reader import read_people
 from catalog.reports.spark.job import Job
-from catalog.reports.spark.work_folder import open_temporary_folder
 from policies.engine.evaluate import decide
 from policies.engine.model import Question
 from tests import result_tables, strategies
 from tests.spark import slices
 from tests.spark.test_effective_access import GRANTS, drawn
+from tests.spark.test_result_tables import ask_spark
 from tests.worlds import World, criterion, document, matching_all
 
-AS_OF = "2026-11-23T23:30:00-01:00"
+MOMENT = datetime(2026, 11, 24, 0, 30, tzinfo=UTC)
 PRIVILEGES = ("VIEW_ENTITY_PAGE", "EDIT_ENTITY_TAGS")
 MANY = 1_000_000
 
@@ -61,23 +60,15 @@ def counted(spark: SparkSession, world: World, folder: Path, max_edges: int, min
     rows = {"entities": len(world.raw["entities"])}
     job = Job(spark, source, (folder / "out").as_uri(), {}, {"policy_version": 1, "rows": rows})
     people = read_people(job.source)
-    with open_temporary_folder(job.target) as entity_folder:
-        count_access(job, PRIVILEGES, people, entity_folder, min_partitions=min_partitions, max_edges=max_edges)
+    count_access(job, PRIVILEGES, people, min_partitions=min_partitions, max_edges=max_edges)
     return job
 
 
-def published(job: Job, max_edges: int) -> dict[str, Any]:
-    """Publish a run with the results of a job, and return what its entry says of the table."""
-    plan = FilePlan(result_tables.folder().as_uri(), str(uuid4()), 1, "effective_access", AS_OF, 7, max_edges)
-    target = storage.parse_address(job.target)
-    feeds = [feed for feed in KIND_FEEDS[plan.kind] if feed.source == "edges"]
-    unpublished = replace(plan, attempt=2)
-    for each_plan in (unpublished, plan):
-        write_files(each_plan, feeds, target)
-    written = json.loads(target.read_bytes(WRITTEN_FILE))
-    entry = manifest.build_entry(plan, written, published_at=AS_OF)
-    manifest.write_entry(storage.parse_address(plan.folder), entry)
-    return {item["table"]: item for item in entry["tables"]}
+def published(job: Job) -> dict[str, dict[str, Any]]:
+    """Publish a run with the results of a job, and return the rows about its tables."""
+    report = Report(pk=uuid4(), kind="effective_access", attempts=1, as_of=MOMENT, policy_version=7)
+    table_publishing.publish(report, storage.parse_address(job.target))
+    return {row["table"]: row for row in result_tables.rows("runs") if row["run"] == str(report.pk)}
 
 
 def decided(job: Job, world: World) -> set[tuple[str, str, str]]:
@@ -93,7 +84,7 @@ def decided(job: Job, world: World) -> set[tuple[str, str, str]]:
 
 def joined() -> Counter[tuple[str, str, str]]:
     """Return the pairs that the published rows are."""
-    rows = result_tables.rows("access_edges")
+    rows = result_tables.rows("effective_access/edges")
     members: dict[str, list[str]] = {}
     for row in rows:
         if row["entity"] is None:
@@ -112,23 +103,18 @@ def test_edges_are_what_decide_says(spark: SparkSession, tmp_path: Path, min_par
     worlds = sorted(drawn(strategies.worlds(), 30), key=lambda world: -len(world.policies))[:3]
     for number, world in enumerate([owned_world(), *worlds]):
         job = counted(spark, world, tmp_path / f"{number}", MANY, min_partitions)
-        tables = published(job, MANY)
+        tables = published(job)
         found = joined()
         assert set(found) == decided(job, world)
         assert set(found.values()) <= {1}
-        item = tables["access_edges"]
-        assert (item["rows"], item["left_out"], item["is_complete"]) == (
-            len(result_tables.rows("access_edges")),
-            0,
-            True,
-        )
-        for path in (result_tables.folder() / "manifest").iterdir():
-            path.unlink()
+        item = tables["edges"]
+        assert (item["rows"], item["left_out"]) == (len(result_tables.rows("effective_access/edges")), 0)
+        rmtree(result_tables.folder())
 
 
 def test_a_crowd_is_written_once_and_few_people_one_by_one(spark: SparkSession, tmp_path: Path):
-    published(counted(spark, owned_world(), tmp_path, MANY, 4), MANY)
-    rows = result_tables.rows("access_edges")
+    published(counted(spark, owned_world(), tmp_path, MANY, 4))
+    rows = result_tables.rows("effective_access/edges")
     members = [(row["crowd"], row["person"]) for row in rows if row["entity"] is None]
     assert len(members) == len(set(members))
     people_by_crowd = Counter(crowd for crowd, _ in members)
@@ -141,14 +127,12 @@ def test_a_crowd_is_written_once_and_few_people_one_by_one(spark: SparkSession, 
 @pytest.mark.parametrize("max_edges", [40, 90, 130])
 def test_beyond_the_bound_entities_are_left_out_whole(spark: SparkSession, tmp_path: Path, max_edges: int):
     world = owned_world()
-    full = published(counted(spark, world, tmp_path / "full", MANY, 2), MANY)["access_edges"]
-    for path in (result_tables.folder() / "manifest").iterdir():
-        path.unlink()
+    full = published(counted(spark, world, tmp_path / "full", MANY, 2))["edges"]
+    rmtree(result_tables.folder())
     job = counted(spark, world, tmp_path / "bounded", max_edges, 2)
-    item = published(job, max_edges)["access_edges"]
+    item = published(job)["edges"]
     assert 0 < item["rows"] <= max_edges
     assert item["left_out"] > 0
-    assert not item["is_complete"]
     assert item["rows"] + item["left_out"] >= full["rows"]
     found, expected = set(joined()), decided(job, world)
     reached = {(privilege, urn) for privilege, urn, _ in found}
@@ -156,17 +140,14 @@ def test_beyond_the_bound_entities_are_left_out_whole(spark: SparkSession, tmp_p
 
 
 def test_a_run_without_edges_does_not_say_that_there_are_none(spark: SparkSession, tmp_path: Path):
-    assert "access_edges" not in published(counted(spark, owned_world(), tmp_path, 0, 1), 0)
+    assert "edges" not in published(counted(spark, owned_world(), tmp_path, 0, 1))
 
 
 def test_the_examples_of_the_document(spark: SparkSession, tmp_path: Path):
     world = owned_world()
     job = counted(spark, world, tmp_path, MANY, 2)
-    published(job, MANY)
+    published(job)
     expected = sorted(("2026-11-24", *edge) for edge in decided(job, world))
-    assert [tuple(row) for row in result_tables.ask_duckdb("duckdb-edges")] == expected
-    answer = None
-    for statement in result_tables.read_example("spark-edges"):
-        answer = spark.sql(statement)
-    assert answer is not None
-    assert [(f"{row['day']}", row["privilege"], row["entity"], row["person"]) for row in answer.collect()] == expected
+    assert [tuple(row) for row in result_tables.ask_duckdb(result_tables.read_example("duckdb-edges"))] == expected
+    answer = ask_spark(spark, result_tables.read_example("spark-edges"))
+    assert [(f"{day}", *edge) for day, *edge in answer] == expected

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.reports.spark.decisions import AccessDenied, CannotRead, InvalidDecision, parse_role_slices
+from catalog.spark.decisions import AccessDenied, CannotRead, InvalidDecision, parse_role_slices
 from policies.decisions.api.decision_serializers import serialize_decision
 from policies.engine.model import Decision, DecisionCode
 from policies.engine.restrictions import RoleSlice

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from catalog.reports.kinds.role_mapping_check.blocks import Block, LineNumbers, find_other_header
+from catalog.reports.kinds.role_mapping_check.blocks import Block, LineNumbers, find_other_headers
 
 #: Each task of Spark numbers its lines from a multiple of this.
 TASK = 1 << 33
@@ -56,11 +56,15 @@ def starts(file: str, *, is_header: bool, export: str = "e") -> list[Block]:
 @pytest.mark.parametrize(
     ("blocks", "expected"),
     [
-        ([*starts("a.csv", is_header=True), *starts("b.csv", is_header=True)], None),
-        ([block("a.json", 0, 0, 8)], None),
-        ([], None),
-        ([*starts("b.csv", is_header=False)], ("b.csv", "")),
-        ([*starts("b.csv", is_header=False), *starts("a.csv", is_header=True, export="other")], ("b.csv", "")),
+        ([*starts("a.csv", is_header=True), *starts("b.csv", is_header=True)], {}),
+        ([block("a.json", 0, 0, 8)], {}),
+        ([], {}),
+        ([*starts("b.csv", is_header=False)], {"e": ("b.csv", "")}),
+        ([*starts("b.csv", is_header=False), *starts("a.csv", is_header=True, export="other")], {"e": ("b.csv", "")}),
+        (
+            [*starts("b.csv", is_header=False), *starts("c.csv", is_header=False, export="other")],
+            {"e": ("b.csv", ""), "other": ("c.csv", "")},
+        ),
         (
             [
                 *starts("z%202.csv", is_header=False),
@@ -68,11 +72,11 @@ def starts(file: str, *, is_header: bool, export: str = "e") -> list[Block]:
                 *starts("users 2.csv", is_header=True),
                 *starts("grants 1.csv", is_header=True),
             ],
-            ("grants 2.csv", "grants 1.csv"),
+            {"e": ("grants 2.csv", "grants 1.csv")},
         ),
     ],
 )
 def test_the_first_file_with_another_header_is_named_beside_the_most_similar_one(
-    blocks: list[Block], expected: tuple[str, str] | None
+    blocks: list[Block], expected: dict[str, tuple[str, str]]
 ) -> None:
-    assert find_other_header(blocks) == expected
+    assert find_other_headers(blocks) == expected

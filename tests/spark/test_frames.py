@@ -35,9 +35,10 @@ def test_rows_order_and_types_stay(spark: SparkSession) -> None:
 
 def test_tables_of_which_one_never_has_nulls_are_one_frame(spark: SparkSession) -> None:
     frames = [spark.sql(f"SELECT {number} AS number, 'a' AS name") for number in ("1", "CAST(NULL AS int)")]
-    tables = [collect_small_table(frame, 1) for frame in frames]
+    tables = [collect_small_table(frame, 1) for frame in (frames[0], frames[0].limit(0), frames[1])]
     union = make_frame(spark, [table for table in tables if table is not None], frames[0].schema)
     assert collect_table(union).to_pylist() == [{"number": 1, "name": "a"}, {"number": None, "name": "a"}]
+    assert make_frame(spark, [pa.concat_tables([tables[1], tables[0]])], frames[0].schema).count() == 1
 
 
 def test_more_rows_than_allowed_are_not_copied(spark: SparkSession) -> None:

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 
 from catalog.warehouses.connector import AccessOutcome
 from catalog.warehouses.connectors import CONNECTORS
-from catalog.warehouses.scripts import SCRIPTS
+from catalog.warehouses.repair_script import ScriptRepair, render_script
+from catalog.warehouses.scripts import FRAMES, SCRIPTS
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
 
 pytestmark = pytest.mark.spark
@@ -144,6 +145,25 @@ class Source:
         )
         return preview
 
+    def run_script(self, tables: Tables, *, is_inverse: bool) -> list[str]:
+        """Run the script of all repairs, or the one that takes them back, and return what its check shows."""
+        column = "inverse" if is_inverse else "repair"
+        repairs = [ScriptRepair(row["sentence"], (row[column] or "").split("\n")) for row in tables["findings"]]
+        script = "\n".join(render_script(repairs, FRAMES["postgres"], header=["All."], is_inverse=is_inverse))
+        program = servers.postgres_folder()
+        assert program
+        address = ("-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-d", DATABASE)
+        options = ("-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1")
+        done = subprocess.run(
+            [program / "psql", *options, *address], input=script, capture_output=True, text=True, check=False
+        )
+        return [*done.stderr.splitlines(), *done.stdout.splitlines()]
+
+    def read_all(self) -> set[tuple[str, ...]]:
+        """Return every grant, membership, owner and role."""
+        with self.connect() as connection:
+            return set(connection.execute(STATE.encode()).fetchall())
+
     def list_access(self) -> set[tuple[str, str, str]]:
         """Return account, privilege and table of all that anybody but a superuser may do."""
         question = """
@@ -191,6 +211,28 @@ def read_state(connection: psycopg.Connection) -> str:
     parts = " UNION ALL ".join(f"SELECT row::text AS part FROM {name} AS row" for name in tables)
     row = connection.execute(f"SELECT md5(string_agg(part, '' ORDER BY part)) FROM ({parts}) AS parts".encode())
     return str(row.fetchone())
+
+
+#: All grants with who gave them, memberships, owners, and roles by their names.
+_GRANTS = (
+    "granted.grantor::regrole::text, CASE granted.grantee WHEN 0 THEN 'public' ELSE granted.grantee::regrole::text END"
+)
+STATE = f"""
+SELECT relation.oid::regclass::text, {_GRANTS}
+FROM pg_class AS relation, aclexplode(coalesce(relacl, acldefault('r', relowner))) AS granted
+WHERE relkind IN ('r', 'v', 'm') AND relnamespace::regnamespace::text IN ('shop', 'hr', 'closed')
+UNION ALL SELECT attrelid::regclass || '.' || attname, {_GRANTS}
+FROM pg_attribute, aclexplode(attacl) AS granted
+UNION ALL SELECT nspname, {_GRANTS}
+FROM pg_namespace, aclexplode(coalesce(nspacl, acldefault('n', nspowner))) AS granted
+UNION ALL SELECT defaclrole::regrole || ' ' || defaclnamespace, {_GRANTS}
+FROM pg_default_acl, aclexplode(defaclacl) AS granted
+UNION ALL SELECT roleid::regrole::text, grantor::regrole::text, member::regrole::text, 'MEMBER', admin_option::text
+FROM pg_auth_members
+UNION ALL SELECT oid::regclass::text, '', relowner::regrole::text, 'OWNER', '' FROM pg_class
+WHERE relnamespace::regnamespace::text IN ('shop', 'hr', 'closed')
+UNION ALL SELECT rolname, '', '', 'EXISTS', '' FROM pg_roles
+"""
 
 
 def make_world(files: dict[str, str]) -> World:
@@ -243,6 +285,25 @@ class Applied(NamedTuple):
     after: set[tuple[str, str, str]]
 
 
+class ScriptRun(NamedTuple):
+    """What the checks of both scripts show, and all grants before, between and after them."""
+
+    shown: list[str]
+    shown_back: list[str]
+    before: set[tuple[str, ...]]
+    between: set[tuple[str, ...]]
+    after: set[tuple[str, ...]]
+
+
+def run_scripts(source: Source, tables: Tables) -> ScriptRun:
+    """Run the script of all repairs, then the one that takes them back."""
+    before = source.read_all()
+    shown = source.run_script(tables, is_inverse=False)
+    between = source.read_all()
+    shown_back = source.run_script(tables, is_inverse=True)
+    return ScriptRun(shown, shown_back, before, between, source.read_all())
+
+
 @pytest.fixture(scope="module")
 def applied() -> list[Applied]:
     """What was applied, by the fixture below."""
@@ -250,8 +311,18 @@ def applied() -> list[Applied]:
 
 
 @pytest.fixture(scope="module")
+def scripts() -> list[ScriptRun]:
+    """What the scripts did, by the fixture below."""
+    return []
+
+
+@pytest.fixture(scope="module")
 def rounds(
-    spark: SparkSession, source: Source, applied: list[Applied], tmp_path_factory: pytest.TempPathFactory
+    spark: SparkSession,
+    source: Source,
+    applied: list[Applied],
+    scripts: list[ScriptRun],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Tables, list[str], Tables]:
     """What is found, the statements that fail or change nothing, and what is found when all are applied."""
     found: list[Tables] = []
@@ -262,6 +333,7 @@ def rounds(
             found.append(make_world(source.export(folder)).checked(spark, folder))
             if not number:
                 statements = list_statements(found[0])
+                scripts.append(run_scripts(source, found[0]))
                 wrong, before = source.try_each(statements), source.list_access()
                 applied.append(Applied(source.apply(statements), before, source.list_access()))
     return found[0], wrong, found[1]
@@ -271,6 +343,18 @@ def test_every_statement_runs_and_changes_something(rounds: tuple[Tables, list[s
     first, wrong, _ = rounds
     assert len(list_statements(first)) > 20
     assert wrong == []
+
+
+def test_one_script_does_it_all_and_another_one_takes_it_back(
+    rounds: tuple[Tables, list[str], Tables], scripts: list[ScriptRun]
+) -> None:
+    assert rounds
+    (run,) = scripts
+    # No statement fails, and the checks show nothing.
+    assert (run.shown, run.shown_back) == ([], [])
+    assert len(run.before ^ run.between) > 30
+    # Also who granted what, and who may pass it on.
+    assert run.after == run.before
 
 
 def test_the_preview_of_the_repairs_is_what_becomes_of_everybody(

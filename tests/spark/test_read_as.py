@@ -15,9 +15,9 @@ from rest_framework.test import APIClient
 from sqlglot import exp
 
 from catalog.models import Entity
-from catalog.reports.spark.decisions import AccessDenied, CannotRead
 from catalog.reports.spark.session import SparkUnavailable, open_session
 from catalog.spark import read_as
+from catalog.spark.decisions import AccessDenied, CannotRead
 from policies.authoring.services import policies, policy_drafts
 from policies.engine.sql_rendering import NoVisibleColumns
 from policies.identity.services import access_tokens, roles, users

@@ -22,7 +22,7 @@ from catalog.reports.kinds.role_mapping_check.blocks import (
     LineNumbers,
     collect_blocks,
     collect_surveyed_blocks,
-    find_other_header,
+    find_other_headers,
 )
 from catalog.reports.kinds.role_mapping_check.readers import read_facts
 from catalog.warehouses.exports import parse_exports
@@ -70,9 +70,11 @@ def header_words(line: str) -> list[str]:
 
 
 def count_bindings(line: str) -> int:
-    """Return the pairs of role and member of a policy; a line without a policy is one row."""
+    """Return the pairs of role and member of a policy, or the entries of a dataset; any other line is one row."""
     with suppress(ValueError, KeyError, StopIteration):
         said = json.loads(line)
+        if "access" in said:
+            return len(said["access"])
         policy = next(said[key] for key in ("policy", "iam_policy", "iamPolicy") if key in said)
         return sum(len(binding["members"]) for binding in policy["bindings"])
     return 1
@@ -144,8 +146,8 @@ def test_a_file_with_another_header_is_named(spark: SparkSession, tmp_path: Path
     (tmp_path / "b.csv").write_text(f"object_type,object,privilege,grantee,grantee_type\n{row}\n", encoding="utf-8")
     with interpreted(spark):
         facts = read_all_facts(spark, tmp_path)
-        found = find_other_header(collect_surveyed_blocks(facts))
-    assert found in {("a.csv", "b.csv"), ("b.csv", "a.csv")}
+        found = find_other_headers(collect_surveyed_blocks(facts))
+    assert found in ({"a": ("a.csv", "b.csv")}, {"a": ("b.csv", "a.csv")})
 
 
 @pytest.mark.parametrize(
@@ -194,7 +196,7 @@ def test_headers_of_all_kinds(spark: SparkSession, tmp_path: Path, text: str, pl
         facts = read_all_facts(spark, tmp_path).cache()
         rows = number_rows(facts, facts.filter("what <> 'NO_ROW'").select("export", "file", "block", "line", "what"))
         found = sorted((row["line"], row["what"]) for row in rows)
-        assert find_other_header(collect_surveyed_blocks(facts)) is None
+        assert find_other_headers(collect_surveyed_blocks(facts)) == {}
         facts.unpersist()
     assert found == [(place, "GRANT") for place in places]
 

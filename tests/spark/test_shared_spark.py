@@ -81,18 +81,6 @@ def find_process(folder: Path, text: str) -> int:
     return process
 
 
-@pytest.mark.usefixtures("_no_program")
-def test_a_job_uses_a_spark_that_was_started_early(source: Path, tmp_path: Path, program_folder: Path):
-    launcher.start_early()
-    (program,) = list_programs(program_folder)
-    # Once is enough.
-    launcher.start_early()
-    assert list_programs(program_folder) == [program]
-    run(source)
-    assert list_programs(program_folder) == [program]
-    assert (tmp_path / "out" / "summary.json").exists()
-
-
 def test_a_second_job_uses_the_session_of_the_first(source: Path, tmp_path: Path, program_folder: Path):
     run(source)
     (program,) = list_programs(program_folder)
@@ -142,11 +130,10 @@ def test_other_settings_need_another_program(source: Path, program_folder: Path,
 
 
 @pytest.mark.usefixtures("_no_program")
-def test_an_early_start_that_fails_is_said_by_the_job(
+def test_a_start_that_fails_is_said(
     source: Path, tmp_path: Path, program_folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    launcher.start_early()
     with pytest.raises(launcher.JobFailed, match="apt-get install default-jre-headless"):
         run(source)
     assert list_programs(program_folder) == []

@@ -9,10 +9,10 @@ import pytest
 import sqlglot
 from pyspark.sql import SparkSession
 
-from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
+from catalog.reports.kinds.role_mapping_check.known_exports import check_known
+from catalog.reports.kinds.role_mapping_check.run_inputs import UnreadableExports
 from catalog.warehouses.exports import parse_exports
 from catalog.warehouses.grant_facts import role_key
-from catalog.warehouses.warehouse import BadExports
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
 from tests.spark.test_vendor_forms import read_export
 
@@ -22,7 +22,7 @@ GOLDEN = Path(__file__).with_name("golden_exports")
 
 # role in the catalog | type | users | datasets that name it
 SNOWFLAKE = """
-snow_orders_reader | READ  | ann   | sales.core.orders
+snow_orders_reader | READ  | ann   | sales.core.orders lake.fresh.stock
 snow_casey         | READ  | casey | sales.core.casey
 snow_sales.reader  | READ  | -     | sales.core.orders sales.hr.people
 snow_crm.reader    | READ  | ann   | crm.core.leads
@@ -39,14 +39,14 @@ writers  | WRITE | - | pier-ships.logs.events
 hr       | READ  | - | pier-ships.crew.people
 """  # noqa: E501 - a table
 DATABRICKS = """
-dx_readers | READ | ann       | delta.shop.sales delta.shop.live
+dx_readers | READ | ann       | delta.shop.sales delta.shop.live delta.fresh.stock
 dx_hr      | READ | carl      | delta.hr.pay delta.hr.plans
-dx_gone    | READ | ann theo  | delta.shop.sales
+dx_gone    | READ | ann theo  | delta.shop.sales delta.shop.recap
 """
 SENSITIVE = {"delta.hr.pay", "sales.hr.people", "pier-ships.crew.people"}
 FURTHER = {"snowflake": ["sales.core.orders_v", "market.public.quotes"], "bigquery": [], "databricks": []}
 #: What the catalog says that datasets are.
-SUBTYPES = {"sales.core.recap": ["VIEW"]}
+SUBTYPES = {"sales.core.recap": ["VIEW"], "pier-ships.crew.people": ["VIEW"]}
 
 FOUND = {
     "snowflake": """
@@ -54,7 +54,7 @@ DIRECT_USER_GRANT | CRITICAL | -                  | sales.hr.people     | carl |
 EXTRA_GRANT       | CRITICAL | -                  | -                   | -    | REVOKE MANAGE GRANTS ON ACCOUNT FROM ROLE "WARDEN";
 EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -    | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM APPLICATION "LENS";
 EXTRA_GRANT       | CRITICAL | -                  | sales.hr.people     | -    | REVOKE SELECT ON TABLE "SALES"."HR"."PEOPLE" FROM SHARE "PARTNERS";
-EXTRA_GRANT       | HIGH     | -                  | -                   | -    | GRANT OWNERSHIP ON SCHEMA "LAKE"."RAW" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
+EXTRA_GRANT       | HIGH     | -                  | -                   | -    | -- The schema LAKE.RAW has managed access: run this as LAKE_LOADER, or with MANAGE GRANTS. GRANT OWNERSHIP ON SCHEMA "LAKE"."RAW" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
 EXTRA_GRANT       | HIGH     | -                  | -                   | -    | REVOKE IMPORTED PRIVILEGES ON DATABASE "MARKET" FROM ROLE "BUYER";
 EXTRA_GRANT       | HIGH     | -                  | crm.core.leads      | -    | -- The schema CRM.CORE has managed access: run this as CRM_OWNER, or with MANAGE GRANTS. REVOKE SELECT ON VIEW "CRM"."CORE"."LEADS" FROM APPLICATION ROLE "CRM"."VIEWER";
 EXTRA_GRANT       | HIGH     | -                  | sales.core.casey    | -    | REVOKE SELECT ON TABLE "SALES"."CORE"."CASEY" FROM ROLE "casey";
@@ -70,12 +70,14 @@ GRANT_MISSING     | MEDIUM   | snow_casey         | -                   | -    |
 GRANT_MISSING     | MEDIUM   | snow_crm.reader    | -                   | -    | GRANT USAGE ON SCHEMA "CRM"."CORE" TO DATABASE ROLE "CRM"."READER";
 GRANT_MISSING     | MEDIUM   | snow_daily         | sales.core.daily    | -    | GRANT SELECT ON DYNAMIC TABLE "SALES"."CORE"."DAILY" TO ROLE "DAILY"; -- Nobody writes a dynamic table: SALES.CORE.DAILY can only be read.
 GRANT_MISSING     | MEDIUM   | snow_daily         | sales.core.recap    | -    | GRANT SELECT ON VIEW "SALES"."CORE"."RECAP" TO ROLE "DAILY"; -- Nobody writes a view: SALES.CORE.RECAP can only be read.
+GRANT_MISSING     | MEDIUM   | snow_orders_reader | lake.fresh.stock    | -    | GRANT USAGE ON SCHEMA "LAKE"."FRESH" TO ROLE "ORDERS_READER"; GRANT SELECT ON TABLE "LAKE"."FRESH"."STOCK" TO ROLE "ORDERS_READER";
+GRANT_MISSING     | MEDIUM   | snow_orders_reader | -                   | -    | GRANT USAGE ON DATABASE "LAKE" TO ROLE "ORDERS_READER";
 GRANT_MISSING     | MEDIUM   | snow_sales.reader  | -                   | -    | GRANT USAGE ON SCHEMA "SALES"."HR" TO DATABASE ROLE "SALES"."READER";
 GRANT_MISSING     | MEDIUM   | snow_sales.reader  | sales.hr.people     | -    | GRANT SELECT ON TABLE "SALES"."HR"."PEOPLE" TO DATABASE ROLE "SALES"."READER";
 MEMBER_MISSING    | MEDIUM   | snow_crm.reader    | -                   | ann  | GRANT DATABASE ROLE "CRM"."READER" TO USER "ANN";
 MEMBER_MISSING    | MEDIUM   | snow_daily         | -                   | theo | GRANT ROLE "DAILY" TO USER "theo@sales.example";
 PASSED_SENSITIVE  | HIGH     | -                  | -                   | -    | -- See who has access to SALES in this way: the report only counts it.
-ROLE_GONE         | HIGH     | snow_lake.reader   | -                   | -    | CREATE DATABASE ROLE IF NOT EXISTS "LAKE"."READER"; GRANT USAGE ON DATABASE "LAKE" TO DATABASE ROLE "LAKE"."READER"; GRANT USAGE ON SCHEMA "LAKE"."RAW" TO DATABASE ROLE "LAKE"."READER"; GRANT SELECT ON TABLE "LAKE"."RAW"."EVENTS" TO DATABASE ROLE "LAKE"."READER";
+ROLE_GONE         | HIGH     | snow_lake.reader   | -                   | -    | CREATE DATABASE ROLE IF NOT EXISTS "LAKE"."READER"; GRANT USAGE ON DATABASE "LAKE" TO DATABASE ROLE "LAKE"."READER"; GRANT USAGE ON SCHEMA "LAKE"."RAW" TO DATABASE ROLE "LAKE"."READER"; -- The schema LAKE.RAW has managed access: run this as LAKE_LOADER, or with MANAGE GRANTS. GRANT SELECT ON TABLE "LAKE"."RAW"."EVENTS" TO DATABASE ROLE "LAKE"."READER";
 WRONG_LEVEL       | HIGH     | snow_analyst       | sales.core.orders   | -    | REVOKE DATABASE ROLE "SALES"."READER" FROM ROLE "ANALYST"; GRANT SELECT ON TABLE "SALES"."CORE"."ORDERS" TO ROLE "ANALYST";
 WRONG_LEVEL       | HIGH     | snow_sales.reader  | sales.core.orders   | -    | GRANT OWNERSHIP ON SCHEMA "SALES"."CORE" TO ROLE "SYSADMIN" COPY CURRENT GRANTS;
 """,  # noqa: E501 - a table
@@ -86,10 +88,11 @@ EXTRA_GRANT       | CRITICAL | -        | -                       | -    | REVOK
 EXTRA_GRANT       | HIGH     | -        | -                       | -    | -- Whoever has roles/owner on the project pier-ships has this: see who that is there. A dataset that they should not reach need not name projectOwner:pier-ships.
 EXTRA_GRANT       | HIGH     | -        | -                       | -    | -- Whoever has roles/editor on the project pier-ships has this: see who that is there. A dataset that they should not reach need not name projectEditor:pier-ships.
 EXTRA_GRANT       | HIGH     | -        | -                       | -    | -- Whoever has roles/viewer on the project pier-ships has this: see who that is there. A dataset that they should not reach need not name projectViewer:pier-ships.
-EXTRA_GRANT       | CRITICAL | -        | pier-ships.crew.people  | -    | REVOKE `roles/bigquery.dataViewer` ON TABLE `pier-ships.crew.people` FROM "specialGroup:allUsers";
+EXTRA_GRANT       | CRITICAL | -        | pier-ships.crew.people  | -    | REVOKE `roles/bigquery.dataViewer` ON VIEW `pier-ships.crew.people` FROM "specialGroup:allUsers";
 EXTRA_GRANT       | CRITICAL | -        | pier-ships.crew.people  | -    | -- Take roles/bigquery.dataViewer on pier-ships.crew.people from principalSet://iam.googleapis.com/locations/global/workforcePools/pool/*.
 DIRECT_USER_GRANT | CRITICAL | -        | -                       | ines | -- user:ines@pier.example owns the project. If somebody else does, too, and it should not: gcloud projects remove-iam-policy-binding pier-ships --member=user:ines@pier.example --role=roles/owner --condition=None
 PASSED_SENSITIVE  | HIGH     | -        | -                       | -    | -- See who has access to pier-ships in this way: the report only counts it.
+PASSED_SENSITIVE  | HIGH     | -        | -                       | -    | -- See who has access to pier-ships.crew in this way: the report only counts it.
 EXTRA_GRANT       | HIGH     | -        | pier-tests.trial.runs_v | -    | REVOKE `roles/bigquery.dataViewer` ON VIEW `pier-tests.trial.runs_v` FROM "group:contractors@pier.example";
 DIRECT_USER_GRANT | CRITICAL | -        | -                       | mara | gcloud resource-manager folders remove-iam-policy-binding 81 --member=user:mara@pier.example --role=roles/bigquery.dataViewer --condition=None
 DIRECT_USER_GRANT | HIGH     | -        | pier-tests.trial.runs   | mara | REVOKE `roles/bigquery.dataEditor` ON TABLE `pier-tests.trial.runs` FROM "user:mara@pier.example";
@@ -102,9 +105,10 @@ EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | -- Hand EXTER
 EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | ALTER SHARE `partners` REMOVE TABLE `delta`.`hr`.`pay`;
 EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | REVOKE ALL PRIVILEGES ON EXTERNAL LOCATION `raw` FROM `loaders`; REVOKE READ FILES ON EXTERNAL LOCATION `raw` FROM `loaders`;
 EXTRA_GRANT       | CRITICAL | -          | delta.hr.pay     | - | REVOKE ALL PRIVILEGES ON TABLE `delta`.`hr`.`pay` FROM `pay_admins`;
+GRANT_MISSING     | MEDIUM   | dx_readers | delta.fresh.stock | - | GRANT USE SCHEMA ON SCHEMA `delta`.`fresh` TO `readers`; GRANT SELECT ON TABLE `delta`.`fresh`.`stock` TO `readers`;
 GRANT_MISSING     | MEDIUM   | dx_hr      | -                | - | GRANT USE CATALOG ON CATALOG `delta` TO `hr`;
 GRANT_MISSING     | MEDIUM   | dx_hr      | -                | - | GRANT USE SCHEMA ON SCHEMA `delta`.`hr` TO `hr`;
-ROLE_GONE         | HIGH     | dx_gone    | -                | - | -- Make the group gone in the account: databricks account groups create --display-name gone -- Its members are ann@x.example, theo. GRANT USE CATALOG ON CATALOG `delta` TO `gone`; GRANT USE SCHEMA ON SCHEMA `delta`.`shop` TO `gone`; GRANT SELECT ON TABLE `delta`.`shop`.`sales` TO `gone`;
+ROLE_GONE         | HIGH     | dx_gone    | -                | - | -- Make the group gone in the account: databricks account groups create --display-name gone -- Its members are ann@x.example, theo. GRANT USE CATALOG ON CATALOG `delta` TO `gone`; GRANT USE SCHEMA ON SCHEMA `delta`.`shop` TO `gone`; GRANT SELECT ON VIEW `delta`.`shop`.`recap` TO `gone`; GRANT SELECT ON TABLE `delta`.`shop`.`sales` TO `gone`;
 """,  # noqa: E501 - a table
 }
 
@@ -176,9 +180,10 @@ def test_a_prefix_is_only_that_of_roles(spark: SparkSession) -> None:
     known = spark.createDataFrame([("t_reader",)], "role string")
     schema = "export string, role string, role_name string"
     with interpreted(spark):
-        check_role_prefixes(spark.createDataFrame(rows, schema), known, exports)
-        with pytest.raises(BadExports, match="role_prefix 's_'; one of them would be s_reader"):
-            check_role_prefixes(spark.createDataFrame([*rows, ("a", "s_reader", "READER")], schema), known, exports)
+        grants = spark.createDataFrame([], "export string, object string, number int")
+        check_known(spark.createDataFrame(rows, schema), grants, known, exports)
+        with pytest.raises(UnreadableExports, match="role_prefix 's_'; one of them would be s_reader"):
+            check_known(spark.createDataFrame([*rows, ("a", "s_reader", "READER")], schema), grants, known, exports)
 
 
 @pytest.mark.parametrize("platform", CASES)

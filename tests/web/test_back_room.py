@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from policies import admin
-from policies.authoring.pages.net_change_wording import NOBODY
 from policies.authoring.services import policies
+from policies.changes.pages.net_change_wording import NOBODY
 from policies.errors import NotFound
 from policies.identity.services import access_tokens
 from policies.models import AccessToken, ChangeEvent, Policy, PolicyEvent, PolicyVersion, User

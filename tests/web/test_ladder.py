@@ -23,6 +23,10 @@ TABLE: dict[str, dict[str, tuple]] = {
     "sign-out": {"/logout": (405, 405, 405, 405, 405)},
     "drafts": {"/drafts": (405, 405, 405, 405, 405)},
     "draft-discard": {"/drafts/discard": (405, 405, 405, 405, 405)},
+    "notifications": people.own("/notifications") | people.own("/notifications?unread=1"),
+    "notifications-read-all": {"/notifications/read-all": (405, 405, 405, 405, 405)},
+    "notifications-mail": {"/notifications/mail": (405, 405, 405, 405, 405)},
+    "notification-mark": {"/notifications/1/read": (405, 405, 405, 405, 405)},
     "why": {
         "/why": (f"{TO_SIGN_IN}/why", 200, 200, 200, 200),
         "/why?privilege=EDIT_ENTITY_TAGS": (

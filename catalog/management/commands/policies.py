@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from catalog.reports.bundle_tests import bundle, junit
+from catalog.bundle_tests import bundle, junit
 from catalog.reports.snapshot import writer
 from policies.authoring.api.bundles import describe_plan
 from policies.authoring.services.bundles import applying, exporting, files, kinds, net_effect, plan_wording, planning

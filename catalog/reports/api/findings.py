@@ -18,7 +18,7 @@ from policies.engine.model import Actor
 from policies.http.api import strict_fields
 from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.operations import api_operation, list_operation
-from policies.http.api.views import ApiView, PageParameters
+from policies.http.api.views import CHANNEL, ApiView, PageParameters
 from policies.http.guard import needs, signed_in
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import authorizer
@@ -198,10 +198,10 @@ def _apply_decision(ids: Collection[int], payload: Mapping[str, Any], by: Actor)
     note = payload.get("note")
     match Finding.State(payload["state"]):
         case Finding.State.ACCEPTED:
-            return service.accept(ids=ids, note=note or "", until=payload.get("until"), by=by)
+            return service.accept(ids=ids, note=note or "", until=payload.get("until"), by=by, channel=CHANNEL)
         case Finding.State.ASSIGNED:
-            return service.assign(ids=ids, assignee=payload["assignee"], note=note, by=by)
+            return service.assign(ids=ids, assignee=payload["assignee"], note=note, by=by, channel=CHANNEL)
         case Finding.State.CLOSED:
-            return service.close(ids=ids, note=note, by=by)
+            return service.close(ids=ids, note=note, by=by, channel=CHANNEL)
         case Finding.State.OPEN:
-            return service.reopen(ids=ids, by=by)
+            return service.reopen(ids=ids, by=by, channel=CHANNEL)

@@ -18,7 +18,7 @@ from catalog.reports.api import serializers as shapes
 from catalog.reports.queries import report_rows
 from catalog.reports.queries.report_rows import DifferenceKind
 from catalog.reports.registry import KINDS
-from catalog.reports.run import result_reader
+from catalog.reports.run import repair_scripts, result_reader
 from catalog.reports.services import reports as service
 from catalog.reports.spec import ReportSpec
 from catalog.reports.tables import ResultTable
@@ -212,6 +212,31 @@ class ReportJsonView(_TableFileView):
     def get(self, _request: Request, id: str, table: str) -> HttpResponseBase:
         """Return every row, as an object by column name."""
         return self.send_file(id, table, "json", "application/json")
+
+
+@VIEW_GUARD
+class ReportScriptView(_ReportView):
+    """The repairs of a run for one export, as a script."""
+
+    content_negotiation_class = _FixedContentNegotiation
+
+    @openapi_operation(
+        "reports_script",
+        "Get the repairs of an export as one script",
+        query=shapes.ScriptQuery,
+        answer=OpenApiTypes.STR,
+        media_type="application/sql",
+        statuses=(409,),
+        tag=TAG,
+    )
+    def get(self, _request: Request, id: str) -> HttpResponseBase:
+        """Return the statements in an order that works, with a check at the end."""
+        query = self.parse_query(shapes.ScriptQuery)
+        run = report_rows.get_report(id=UUID(id))
+        lines = repair_scripts.render(
+            run=run, export=query["export"], is_inverse=query["which"] == "inverse", by=self.actor
+        )
+        return StreamingHttpResponse((f"{line}\n" for line in lines), content_type="application/sql; charset=utf-8")
 
 
 @VIEW_GUARD

@@ -87,11 +87,14 @@ class ChartOut(serializers.Serializer[Any]):
 
 
 class SummaryOut(serializers.Serializer[Any]):
-    """The headline numbers and charts of a run; `notes` are sentences on what they rest on."""
+    """The headline numbers and charts of a run, and sentences on what they rest on (`notes`)."""
 
     numbers = NumberOut(many=True)
     charts = ChartOut(many=True)
     notes = serializers.ListField(child=serializers.CharField())
+    unjudged = serializers.ListField(
+        child=serializers.CharField(), help_text="What the run could not judge; with one sentence it is incomplete."
+    )
 
 
 class RunOut(serializers.Serializer[Any]):
@@ -155,6 +158,15 @@ class RowSearchFilters(strict_fields.StrictSerializer):
     )
     column = strict_fields.StrictString(required=False, max_length=64, help_text="A column that has to hold `value`.")
     value = strict_fields.StrictString(required=False, max_length=1024)
+
+
+class ScriptQuery(strict_fields.StrictSerializer):
+    """The script that is asked for."""
+
+    export = strict_fields.StrictString(max_length=512, help_text="The name of the export.")
+    which = serializers.ChoiceField(
+        ("repairs", "inverse"), default="repairs", help_text="The repairs, or what takes them back."
+    )
 
 
 class RowListFilters(RowSearchFilters, PageParameters):

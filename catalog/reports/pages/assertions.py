@@ -11,8 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
+from catalog.assertions.parser import MAX_TEXT_LENGTH
 from catalog.models import AssertionText
-from catalog.reports.assertions.parser import MAX_TEXT_LENGTH
 from catalog.reports.pages import layout
 from catalog.reports.pages.layout import SECTION, VIEW_GUARD
 from catalog.reports.queries import assertions as queries

@@ -30,7 +30,7 @@ from policies.engine.model import Actor
 from policies.errors import Invalid
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.list_and_form_pages import form_view
+from policies.http.pages.list_and_form_pages import CHANNEL, form_view
 from policies.models.people import USER_PREFIX
 from policies.pdp import authorizer
 
@@ -143,13 +143,13 @@ class DecisionForm(forms.Form):
         try:
             match self.cleaned_data["what"]:
                 case "accept":
-                    return service.accept(ids=ids, note=note, until=self.cleaned_data["until"], by=by)
+                    return service.accept(ids=ids, note=note, until=self.cleaned_data["until"], by=by, channel=CHANNEL)
                 case "assign":
-                    return service.assign(ids=ids, assignee=assignee, note=note or None, by=by)
+                    return service.assign(ids=ids, assignee=assignee, note=note or None, by=by, channel=CHANNEL)
                 case "close":
-                    return service.close(ids=ids, note=note or None, by=by)
+                    return service.close(ids=ids, note=note or None, by=by, channel=CHANNEL)
                 case _:
-                    return service.reopen(ids=ids, by=by)
+                    return service.reopen(ids=ids, by=by, channel=CHANNEL)
         except Invalid as refusal:
             for problem in refusal.problems:
                 self.add_error(problem.pointer.strip("/"), problem.detail)

@@ -1,11 +1,12 @@
 """/reports: the kinds of reports and their runs, and the page of one run."""
 
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
@@ -15,7 +16,7 @@ from catalog.reports.pages import charts, layout, start_form
 from catalog.reports.pages.layout import SECTION, VIEW_GUARD
 from catalog.reports.queries import report_rows
 from catalog.reports.registry import KINDS
-from catalog.reports.run import result_reader
+from catalog.reports.run import repair_scripts, result_reader
 from catalog.reports.services import reports as service
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.errors import Conflict
@@ -107,6 +108,21 @@ def cancel_run(request: HttpRequest, id: UUID) -> HttpResponse:
     )
 
 
+@page_view(VIEW_GUARD)
+def download_script(request: HttpRequest, id: UUID) -> HttpResponseBase:
+    """Download of the repairs of an export (`export`) as one script, or of what takes them back (`inverse`)."""
+    run, is_inverse = report_rows.get_report(id=id), "inverse" in request.GET
+    lines = repair_scripts.render(
+        run=run, export=request.GET.get("export", ""), is_inverse=is_inverse, by=get_actor(request)
+    )
+    disposition = f'attachment; filename="{repair_scripts.name_file(run, is_inverse=is_inverse)}"'
+    return StreamingHttpResponse(
+        (f"{line}\n" for line in lines),
+        content_type="application/sql; charset=utf-8",
+        headers={"Content-Disposition": disposition},
+    )
+
+
 def build_run_context(request: HttpRequest, run: Report, *, tab: str) -> dict[str, Any]:
     """Return the context that all pages of a run share; `tab` is the name of its table, "report" or "access"."""
     spec = registry.get_spec(run)
@@ -169,7 +185,22 @@ def _build_results_context(request: HttpRequest, run: Report) -> dict[str, Any]:
         "numbers": [{"label": number.title, "value": f"{number.value:,}"} for number in summary.numbers],
         "charts": charts.render_charts(summary, past_runs, get_actor(request)),
         "notes": summary.notes,
+        "unjudged": summary.unjudged,
+        "scripts": _list_scripts(run),
     }
+
+
+def _list_scripts(run: Report) -> list[dict[str, str]]:
+    url = reverse("report-script", args=[run.pk])
+    return [
+        {
+            "export": export,
+            "dialect": dialect,
+            "url": f"{url}?{urlencode({'export': export})}",
+            "inverse_url": f"{url}?{urlencode({'export': export, 'inverse': 1})}",
+        }
+        for export, dialect in repair_scripts.list_exports(run).items()
+    ]
 
 
 def _build_kind_rows() -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -51,21 +50,6 @@ def check_worker() -> None:
 
 #: Receives the progress and the log of a job; returns whether the job should continue.
 ProgressCallback = Callable[[Progress, str], bool]
-
-
-def start_early() -> None:
-    """Start Spark for a job without joins that will be run soon, beside what has to be done before.
-
-    A program that waits for a job already is enough. What fails here is said by the job.
-    """
-    if settings.SPARK_SUBMIT or not settings.SPARK_IDLE_SECONDS or spark_address.find_problem(settings.SPARK_MASTER):
-        return
-    with suppress(OSError):
-        process = spark_pool.take_process()
-        if process is None:
-            process = start_server(spark_pool.create_folder_path())
-            process.request_early_start()
-        spark_pool.add_idle_process(process)
 
 
 def run(

@@ -6,11 +6,9 @@ what a killed Java program would leave in the usual folder for temporary files.
 
 import logging
 from contextlib import suppress
-from datetime import timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports import storage
@@ -39,7 +37,7 @@ def remove_attempt_folders() -> int:
         log.warning("leftovers_not_listed", extra={"error": str(error)})
         return 0
     ids = {report_id for report_id, _ in attempts}
-    reports = Report.objects.only("status", "attempts", "finished_at").in_bulk(ids) if ids else {}
+    reports = Report.objects.only("status", "attempts").in_bulk(ids) if ids else {}
     removed_folders = [
         run_state.report_folder(report_id) / f"{_ATTEMPT_PREFIX}{attempt}"
         for report_id, attempt in attempts
@@ -50,17 +48,15 @@ def remove_attempt_folders() -> int:
     return len(removed_folders)
 
 
-def remove_ended_runs() -> set[str]:
-    """Remove folders and rows of runs that failed or were cancelled, and return their kinds.
+def remove_ended_runs() -> None:
+    """Remove folders and rows of runs that failed or were cancelled.
 
     Their workers have done so, unless they were killed before: a run that is cancelled then is not lost, but over.
     """
-    reports = run_state.list_ended_lately()
-    for report in reports:
+    for report in run_state.list_ended_lately():
         run_state.drop_rows(report.pk)
         with suppress(storage.BadAddress):
             remove_folder(run_state.report_folder(report.pk))
-    return {report.kind for report in reports}
 
 
 def remove_folder(folder: StorageFolder) -> None:
@@ -72,23 +68,8 @@ def remove_folder(folder: StorageFolder) -> None:
 
 
 def _is_over(report: Report, attempt: int) -> bool:
-    """Whether nothing of this attempt of a run is needed any more."""
-    if report.status == Report.Status.RUNNING:
-        return attempt != report.attempts
-    if report.status == Report.Status.READY:
-        # Its worker may be moving the results out of it right now.
-        is_settled = report.finished_at is not None and timezone.now() - report.finished_at > timedelta(hours=1)
-        return is_settled and not _holds_results(report, attempt)
-    return True
-
-
-def _holds_results(report: Report, attempt: int) -> bool:
-    """Whether the results of a READY run are in the folder of this attempt."""
-    try:
-        kept_folder = run_state.find_kept_folder(report, "output")
-    except OSError:
-        return True
-    return attempt == report.attempts and kept_folder == run_state.attempt_folder(report) / "output"
+    """Whether nothing of this attempt of a run is needed any more: it neither works nor has the results."""
+    return report.status not in (Report.Status.RUNNING, Report.Status.READY) or attempt != report.attempts
 
 
 def _list_attempts() -> list[tuple[UUID, int]]:

@@ -17,7 +17,6 @@ from django.utils import timezone
 from catalog.models import Report
 from catalog.reports import storage
 from catalog.reports.registry import KINDS
-from catalog.reports.result_tables.schemas import TABLES, OpenType
 from catalog.reports.run import lineage_sender, table_publishing
 from catalog.reports.run.lineage_sender import ABORT, COMPLETE, FAIL, START, LineageDataset, LineageEvent
 from catalog.reports.run.spark_process import build_environment
@@ -32,7 +31,13 @@ EXPORT_KINDS = frozenset({"role_mapping_check", "warehouse_usage"})
 _SNAPSHOT = "snapshot"
 
 #: Names of types that readers of OpenLineage know.
-_TYPES = {OpenType.TEXT: "string", OpenType.NUMBER: "long", OpenType.TIME: "timestamp"}
+_TYPES = {
+    "int64": "long",
+    "int32": "int",
+    "bool": "boolean",
+    "timestamp[us, tz=UTC]": "timestamp",
+    "date32[day]": "date",
+}
 
 _END_STATES = {Report.Status.READY: COMPLETE, Report.Status.FAILED: FAIL}
 
@@ -133,15 +138,14 @@ def _list_inputs(report: Report) -> Iterator[LineageDataset]:
 
 def _list_outputs(report: Report) -> Iterator[LineageDataset]:
     """Yield the open tables that a READY run wrote."""
-    files = (report.unpublished_tables or {}).get("files", [])
-    for name in sorted({file["table"] for file in files}):
-        table_files = [file for file in files if file["table"] == name]
+    folder = table_publishing.open_tables_folder() / report.kind
+    run_columns = {column.name: str(column.type) for column in table_publishing.RUN_COLUMNS}
+    for table in report.unpublished_tables or ():
+        columns = (run_columns | table["columns"]).items()
         yield LineageDataset(
-            *_name_dataset(table_publishing.open_tables_folder() / name),
-            columns=tuple((column.name, _TYPES[column.type], column.description) for column in TABLES[name].columns),
-            rows=sum(file["rows"] for file in table_files),
-            bytes=sum(file["bytes"] for file in table_files),
-            files=len(table_files),
+            *_name_dataset(folder / table["table"]),
+            columns=tuple((name, _TYPES.get(type_, type_)) for name, type_ in columns),
+            rows=table["rows"],
         )
 
 

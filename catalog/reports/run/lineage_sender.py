@@ -27,15 +27,13 @@ START, COMPLETE, FAIL, ABORT = "START", "COMPLETE", "FAIL", "ABORT"
 
 @dataclass(frozen=True, slots=True)
 class LineageDataset:
-    """Data that a run read or wrote. `columns` are (name, type, description); numbers are what this run wrote."""
+    """Data that a run read or wrote. `columns` are (name, type); `rows` is how many this run wrote."""
 
     namespace: str
     name: str
     version: str = ""
-    columns: tuple[tuple[str, str, str], ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
     rows: int = 0
-    bytes: int = 0
-    files: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +131,8 @@ def _build_output(dataset: Mapping[str, Any]) -> "OutputDataset":
     from openlineage.client.event_v2 import OutputDataset
     from openlineage.client.facet_v2 import output_statistics_output_dataset, schema_dataset
 
-    fields = [
-        schema_dataset.SchemaDatasetFacetFields(name, type_, description)
-        for name, type_, description in dataset["columns"]
-    ]
-    statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
-        rowCount=dataset["rows"], size=dataset["bytes"], fileCount=dataset["files"]
-    )
+    fields = [schema_dataset.SchemaDatasetFacetFields(name, type_) for name, type_ in dataset["columns"]]
+    statistics = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=dataset["rows"])
     return OutputDataset(
         dataset["namespace"],
         dataset["name"],

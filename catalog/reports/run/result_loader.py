@@ -75,15 +75,12 @@ def load(report: Report, spec: ReportSpec, folder: StorageFolder, *, on_progress
     return total
 
 
-def read_batches(table: ResultTable, folder: StorageFolder, *, is_unlimited: bool = False) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a table within its limit, columns in order and the position last. Raises UnreadableResults.
-
-    With `is_unlimited` all rows.
-    """
+def read_batches(table: ResultTable, folder: StorageFolder) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table within its limit, columns in order and the position last. Raises UnreadableResults."""
     names = [*(column.name for column in table.columns), POSITION_COLUMN]
     for name in _list_files(table, folder):
         with _open_file(table, folder, name) as file:
-            limit = None if is_unlimited else table.limit
+            limit = table.limit
             groups = _list_row_groups(file, limit)
             for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=groups, columns=names):
                 limited_batch = batch.select(names)

@@ -7,7 +7,7 @@ has a number and a folder, so a worker that returns after its lease changes noth
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,10 +20,11 @@ from django.db.models import Count, Exists, F, QuerySet
 from django.utils import timezone
 
 from catalog.models import Report, ReportRow
-from catalog.reports import storage
+from catalog.reports import report_events, storage
 from catalog.reports.spec import ReportSpec
 from catalog.reports.storage import StorageFolder
 from policies import deadlines
+from policies.models import open_event_write
 
 log = logging.getLogger(__name__)
 
@@ -135,22 +136,22 @@ def record_snapshot(report: Report, *, policy_version: int, as_of: datetime) -> 
 
 
 def mark_ready(
-    report: Report, *, summary: Mapping[str, Any], log: str, tables: Mapping[str, Any] | None = None
+    report: Report, *, summary: Mapping[str, Any], log: str, tables: Sequence[Mapping[str, Any]] | None = None
 ) -> bool:
     """Mark a run READY, so that its rows are visible; return False when it ended otherwise meanwhile.
 
-    `tables` is its entry in the manifest of the open tables, which is to be published.
+    `tables` describes the tables of its results, which are to be published.
     """
     result_fields = {"stage": "", "done": 0, "total": 0, "summary": dict(summary), "log": log}
     result_fields["unpublished_tables"] = tables
-    return _finish(_select_running(report), Report.Status.READY, **result_fields)
+    return _finish(report, _select_running(report), Report.Status.READY, **result_fields)
 
 
 def fail(report: Report, *, problem: str, log: str | None = None) -> bool:
     """Mark a run FAILED with the reason and delete its loaded rows; return False when it is over already."""
     failure_fields = {"problem": problem} if log is None else {"problem": problem, "log": log}
     own_attempt = _select_open(report.pk).filter(status=report.status, attempts=report.attempts)
-    is_ended = _finish(own_attempt, Report.Status.FAILED, **failure_fields)
+    is_ended = _finish(report, own_attempt, Report.Status.FAILED, **failure_fields)
     if is_ended:
         _log_failure(report, problem)
         drop_rows(report.pk)
@@ -168,7 +169,7 @@ def is_current_attempt(report: Report) -> bool:
 
 def cancel(report_id: UUID) -> bool:
     """Cancel a run that is queued or running; its worker notices within seconds."""
-    return _finish(_select_open(report_id), Report.Status.CANCELLED)
+    return bool(_end(_select_open(report_id), Report.Status.CANCELLED))
 
 
 def end_stopped(report: Report) -> bool:
@@ -193,7 +194,7 @@ def expire() -> int:
 def _end_attempt(report: Report, attempt: QuerySet[Report], *, problem: str) -> bool:
     """Queue a run again, or fail it with `problem` without attempts left; return whether `attempt` was there to end."""
     if report.attempts >= MAX_ATTEMPTS:
-        is_ended = _finish(attempt, Report.Status.FAILED, problem=problem)
+        is_ended = _finish(report, attempt, Report.Status.FAILED, problem=problem)
         if is_ended:
             _log_failure(report, problem)
     else:
@@ -249,8 +250,7 @@ def attempt_folder(report: Report) -> StorageFolder:
 def find_kept_folder(report: Report, name: str) -> StorageFolder:
     """Return a folder that a READY run keeps: `output`, or `input` for kinds that retain their snapshot.
 
-    It is in that of the run, or where folders cannot be renamed, in that of the attempt which the row names. Raises
-    OSError.
+    It is in that of the attempt which the row names; earlier releases moved it into that of the run. Raises OSError.
     """
     folder = report_folder(report.pk) / name
     return folder if folder.is_there() else attempt_folder(report) / name
@@ -264,5 +264,14 @@ def _select_open(report_id: UUID) -> QuerySet[Report]:
     return Report.objects.filter(pk=report_id, status__in=Report.OPEN_STATUSES)
 
 
-def _finish(reports: QuerySet[Report], status: Report.Status, **fields: Any) -> bool:
-    return bool(reports.update(status=status, finished_at=timezone.now(), **fields))
+def _finish(report: Report, reports: QuerySet[Report], status: Report.Status, **fields: Any) -> bool:
+    """End a run with its event, unless it has ended or another attempt runs; return whether it was ended."""
+    with open_event_write():
+        is_ended = bool(_end(reports, status, **fields))
+        if is_ended:
+            report_events.emit_end(report, status)
+    return is_ended
+
+
+def _end(reports: QuerySet[Report], status: Report.Status, **fields: Any) -> int:
+    return reports.update(status=status, finished_at=timezone.now(), **fields)

@@ -8,21 +8,17 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db import transaction
 from django.utils import timezone
 
 from catalog.models import Report
 from catalog.reports import finding_writer, storage_problems
 from catalog.reports.registry import KINDS
-from catalog.reports.result_tables.run_files import PLAN_FILE
 from catalog.reports.run import (
     launcher,
     leftovers,
     lineage_events,
     result_loader,
     run_state,
-    spark_pool,
-    storage_check,
     table_publishing,
 )
 from catalog.reports.run.job_output import Progress
@@ -31,6 +27,7 @@ from catalog.reports.snapshot import bases
 from catalog.reports.spec import ReportSpec
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from policies.errors import Invalid, PolicyAppError
+from policies.models import open_event_write
 from policies.outages import STORAGE_FULL, find_outage
 
 log = logging.getLogger(__name__)
@@ -65,16 +62,14 @@ def _run_claimed(report: Report) -> Report.Status:
     if not run_state.is_current_attempt(report):
         # Another worker makes the run: this one is being stopped, or its lease expired.
         leftovers.remove_folder(attempt_folder)
-        table_publishing.delete_abandoned(report.kind)
         return Report.Status(Report.objects.values_list("status", flat=True).get(pk=report.pk))
     report.refresh_from_db()
     if report.status == Report.Status.READY:
         _keep_results(report, attempt_folder)
-        table_publishing.publish(report)
+        table_publishing.publish_pending()
     else:
         run_state.drop_rows(report.pk)
         leftovers.remove_folder(run_state.report_folder(report.pk))
-        table_publishing.delete_abandoned(report.kind)
     return Report.Status(report.status)
 
 
@@ -97,20 +92,11 @@ def _run_attempt(report: Report, attempt_folder: StorageFolder) -> None:
 
 
 def _keep_results(report: Report, attempt_folder: StorageFolder) -> None:
-    """Keep the retained folders of an attempt as those of the run, and delete everything else of all attempts.
-
-    The row says READY already: where folders cannot be renamed, it names the attempt whose folder has the results.
-    """
+    """Keep the retained folders of the attempt that became the results, and delete everything else of the run."""
     folder = run_state.report_folder(report.pk)
-    # The results last, by which readers know that the folder of the run has everything.
     kept_names = ("input", "output") if KINDS[report.kind].keeps_snapshot else ("output",)
-    if folder.is_renamable:
-        for name in kept_names:
-            (attempt_folder / name).rename(folder / name)
-        removed_folders = [folder / name for name in folder.list_names() if name not in kept_names]
-    else:
-        removed_folders = [folder / name for name in folder.list_names() if name != attempt_folder.name]
-        removed_folders += [attempt_folder / name for name in attempt_folder.list_names() if name not in kept_names]
+    removed_folders = [folder / name for name in folder.list_names() if name != attempt_folder.name]
+    removed_folders += [attempt_folder / name for name in attempt_folder.list_names() if name not in kept_names]
     for removed_folder in removed_folders:
         leftovers.remove_folder(removed_folder)
 
@@ -119,17 +105,10 @@ def _run_steps(report: Report, folder: StorageFolder) -> None:
     spec = KINDS.get(report.kind)
     if spec is None:
         raise result_loader.UnreadableResults(f"There is no kind of report {report.kind!r}.")
-    if problem := storage_check.find_problem(spec):
+    if problem := spec.find_problem():
         raise JobFailed(problem, "")
     source, target = folder / "input", folder / "output"
-    if not spec.has_joins:
-        launcher.start_early()
-    try:
-        _write_snapshot(report, spec, source)
-    except BaseException:
-        # Spark was started for this run, and nobody asks it for anything.
-        spark_pool.end_idle_processes()
-        raise
+    _write_snapshot(report, spec, source)
     job_log = launcher.run(
         module=spec.module,
         source=source,
@@ -153,7 +132,6 @@ def _write_snapshot(report: Report, spec: ReportSpec, source: StorageFolder) -> 
     )
     run_state.record_snapshot(report, policy_version=manifest.policy_version, as_of=as_of)
     source.write_text(PARAMETERS_FILE, json.dumps(report.parameters))
-    source.write_text(PLAN_FILE, table_publishing.plan_files(report).serialize())
     spec.prepare(report, source)
 
 
@@ -166,7 +144,7 @@ def _on_progress(report: Report, progress: Progress, job_log: str) -> bool:
 def _load_results(report: Report, spec: ReportSpec, target: StorageFolder, job_log: str) -> None:
     total = result_loader.count_rows(spec, target)
     summary = result_loader.read_summary(target)
-    tables = table_publishing.read_entry(report, target)
+    tables = table_publishing.describe_tables(target)
     stage = "Loading the results"
     _check_not_cancelled(run_state.update_progress(report, stage=stage, total=total, log=job_log))
     result_loader.load(
@@ -193,7 +171,7 @@ def _merge_findings(report: Report, spec: ReportSpec) -> Iterator[None]:
                 run_state.update_progress(report, stage="Comparing the findings with earlier ones", done=done)
             ),
         ) as staged_findings,
-        transaction.atomic(),
+        open_event_write(),
     ):
         finding_writer.merge(
             report, spec, staged_findings, on_batch=lambda: _check_not_cancelled(run_state.is_running(report))

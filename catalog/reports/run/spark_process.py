@@ -77,16 +77,10 @@ class SparkProcess:
         """Whether the program has not ended."""
         return self._process.poll() is None
 
-    def request_early_start(self) -> None:
-        """Have the program start Spark for a short job that is asked for soon."""
-        self._write_request({"start_early": True})
-
     def request_job(self, module: str, source_url: str, target_url: str) -> None:
         """Ask for a job, of which `output` is from now on."""
         self.output = JobOutput()
-        self._write_request({"module": module, "input": source_url, "output": target_url})
-
-    def _write_request(self, request: Mapping[str, object]) -> None:
+        request = {"module": module, "input": source_url, "output": target_url}
         # A program that has just ended is noticed by whoever waits for the job.
         with suppress(OSError):
             if self._process.stdin is not None:

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.conf import settings
 
+from catalog.assertions.parser import read_assertion
+from catalog.assertions.yaml_nodes import load_texts
 from catalog.models import ManagedAssertion
-from catalog.reports.assertions.yaml_nodes import load_texts
-from catalog.reports.bundle_tests.bundle import read_assertion
 from catalog.reports.queries import assertions as queries
 from catalog.reports.services import assertions
 from policies.authoring.services.bundles import round_trip

@@ -5,8 +5,8 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
+from catalog.assertions import parser, yaml_nodes
 from catalog.models import AssertionText, ManagedAssertion
-from catalog.reports.assertions import parser, yaml_nodes
 from catalog.reports.queries import assertions as queries
 from catalog.reports.services.reports import REQUIRED_PRIVILEGE
 from policies.engine.model import Actor

@@ -10,7 +10,7 @@ from django.db import transaction
 from catalog.errors import add_pointer_prefix
 from catalog.models import Report
 from catalog.reports.registry import KINDS
-from catalog.reports.run import run_state, storage_check
+from catalog.reports.run import run_state
 from policies.engine.model import Actor
 from policies.errors import Conflict, Invalid, NotFound
 from policies.pdp import authorizer
@@ -38,7 +38,7 @@ def request_report(*, kind: str, parameters: Mapping[str, Any], by: Actor, is_qu
         values = spec.validate(parameters)
     except Invalid as error:
         raise Invalid(add_pointer_prefix(error.problems, "/parameters")) from None
-    if problem := storage_check.find_problem(spec):
+    if problem := spec.find_problem():
         raise Conflict(problem)
     report = run_state.queue(spec=spec, parameters=values, by=by.urn)
     if report is None:

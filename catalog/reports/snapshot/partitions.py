@@ -120,13 +120,23 @@ def _find_numbers_at(
 
 def list_types(source: str) -> list[str]:
     """Return the types of all entities, sorted."""
-    types: set[str] = set()
+    types = (pc.unique(table.column("type")).to_pylist() for table in _iterate_entities(source, ["type"]))
+    return sorted(set().union(*types))
+
+
+def read_urns(source: str) -> pa.Array:
+    """Return the URNs of all entities in the order of their numbers, as texts that are longer than 2 GiB together."""
+    tables = (table.sort_by("number") for table in _iterate_entities(source, ["number", "urn"]))
+    chunks = [chunk for table in tables for chunk in table.column("urn").cast(pa.large_string()).chunks]
+    return pa.chunked_array(chunks, pa.large_string()).combine_chunks()
+
+
+def _iterate_entities(source: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield columns of the entities file by file. Raises CorruptSnapshot."""
+    number = ds.field("number")
     for first, last in reader.list_file_ranges(source):
-        number = ds.field("number")
         condition = (number >= first) & (number <= last)
-        table = reader.read_table(source, "entities", ["type"], condition, numbers=(first, last))
-        types.update(pc.unique(table.column("type")).to_pylist())
-    return sorted(types)
+        yield reader.read_table(source, "entities", columns, condition, numbers=(first, last))
 
 
 def find_entity_numbers(source: str, urns: Collection[str]) -> pa.Array:

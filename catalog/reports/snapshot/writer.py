@@ -25,7 +25,7 @@ from catalog.reports.snapshot.overlay import SnapshotFolder, find_unchanged_tabl
 from catalog.reports.snapshot.partitions import GRANT_SETTINGS_FILE
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, name_part
 from catalog.reports.snapshot.schema import FACETS_TABLE, TABLES, SnapshotTable
-from catalog.reports.storage import UNFINISHED, StorageFolder, parse_address
+from catalog.reports.storage import StorageFolder, parse_address
 from policies.engine.families.cdap_entity_ids import INSTANCE_URN
 
 #: Rows of a row group, the smallest piece of a file that is read.
@@ -48,30 +48,26 @@ def write(
 ) -> Manifest:
     """Write a snapshot into a new folder and return its manifest.
 
-    The folder appears when the snapshot is complete; where it cannot be renamed, the manifest does. The snapshot
-    contains committed data, read on a connection of its own, without the facets of `excluded_fields`. It continues
-    `base`, which was taken without the same facets, where that is possible and less work. Raises FileExistsError when
-    the folder exists or is being written, errors of the file system, the database and pyarrow, and what `on_progress`
-    raises, which ends the snapshot.
+    The manifest is written last: with it the snapshot is complete. The snapshot contains committed data, read on a
+    connection of its own, without the facets of `excluded_fields`. It continues `base`, which was taken without the
+    same facets, where that is possible and less work. Raises FileExistsError when the folder exists, errors of the file
+    system, the database and pyarrow, and what `on_progress` raises, which ends the snapshot.
     """
     target = folder if isinstance(folder, StorageFolder) else parse_address(folder)
-    partial_folder = replace(target, path=f"{target.path}{UNFINISHED}") if target.is_renamable else target
-    if target.is_there() or partial_folder.is_there():
+    if target.is_there():
         raise FileExistsError(f"There is a snapshot at {target} already.")
-    partial_folder.create()
+    target.create()
     try:
         with open_database_reader() as database:
             version, change_seq = database.read_counters()
             manifest = Manifest(SCHEMA_VERSION, version, change_seq, as_of.isoformat())
             manifest = replace(manifest, horizon=database.read_horizon(change_seq))
             tables = [_exclude_fields(table, excluded_fields) for table in TABLES]
-            manifest = _write_tables(database, tables, partial_folder, manifest, base, on_progress)
-        partial_folder.write_text(GRANT_SETTINGS_FILE, json.dumps(_grant_settings()))
-        manifest.store(partial_folder)
-        if target.is_renamable:
-            partial_folder.rename(target)
+            manifest = _write_tables(database, tables, target, manifest, base, on_progress)
+        target.write_text(GRANT_SETTINGS_FILE, json.dumps(_grant_settings()))
+        manifest.store(target)
     except BaseException:
-        partial_folder.delete()
+        target.delete()
         raise
     return manifest
 

@@ -57,11 +57,17 @@ def make_frame(session: SparkSession, tables: Sequence[pa.Table], schema: Struct
     Spark knows the rows when it plans: it computes at once what depends on them alone, and drops joins with nothing.
     """
     if len(tables) == 1:
-        return session.createDataFrame(tables[0], schema)
+        return session.createDataFrame(join_chunks(tables[0]), schema)
     # Some tables have nulls where others never have any.
     arrow_schema = pa.schema([field.with_nullable(nullable=True) for field in tables[0].schema])
     nullable_schema = StructType([StructField(field.name, field.dataType) for field in schema.fields])
-    return session.createDataFrame(pa.concat_tables([table.cast(arrow_schema) for table in tables]), nullable_schema)
+    united_table = pa.concat_tables([table.cast(arrow_schema) for table in tables])
+    return session.createDataFrame(join_chunks(united_table), nullable_schema)
+
+
+def join_chunks(table: pa.Table) -> pa.Table:
+    """Return a table that Spark reads to its end: it takes a part without rows for the end of what it is given."""
+    return table.combine_chunks()
 
 
 def collect_table(frame: DataFrame) -> pa.Table:

@@ -14,7 +14,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -26,21 +25,28 @@ from pyspark.sql import DataFrame, SparkSession
 
 from catalog.reports import storage_problems
 from catalog.reports.job_protocol import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED
-from catalog.reports.result_tables.feeds import KIND_FEEDS
-from catalog.reports.result_tables.run_files import LEFT_OUT, PLAN_FILE, FilePlan, write_files
 from catalog.reports.snapshot import partitions, reader
 from catalog.reports.snapshot.partitions import SnapshotState
 from catalog.reports.snapshot.reader import SCHEMA_VERSION, CorruptSnapshot
 from catalog.reports.spark import error_sentences
-from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, describe_columns, has_arrow_frames
-from catalog.reports.spark.positioned_rows import write_positioned_rows
+from catalog.reports.spark.frames import MAX_ROWS_IN_MEMORY, describe_columns, has_arrow_frames, join_chunks
 from catalog.reports.spark.readable_folders import ReadableFolders
-from catalog.reports.spark.session import SparkUnavailable, find_local_folder, has_ended, is_spark_error
-from catalog.reports.spark.shared_session import SharedSession, add_job_tag
+from catalog.reports.spark.session import (
+    SparkUnavailable,
+    add_tags,
+    clear_tags,
+    find_local_folder,
+    has_ended,
+    is_spark_error,
+)
+from catalog.reports.spark.shared_session import SharedSession
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
-from catalog.reports.tables import ResultTable
+from catalog.reports.tables import LEFT_OUT, ResultTable
 from policies.engine.gc_pause import pause_gc
+
+#: Rows of a table of results that are read, or passed over, together: pages show the first ones of a table.
+ROW_GROUP_ROWS = 100_000
 
 
 class BadInput(Exception):
@@ -49,40 +55,20 @@ class BadInput(Exception):
 
 @dataclass(frozen=True)
 class Job:
-    """A running job: Spark (which may be starting), its folders, parameters, manifest of the snapshot, and its length.
+    """A running job: Spark, its folders, parameters, manifest of the snapshot, and its length."""
 
-    A job does without Spark what it can do first, so that this takes no time of its own.
-    """
-
-    session: SparkSession | Future[SparkSession]
+    spark: SparkSession
     source: str
     target: str
     parameters: Mapping[str, Any]
     manifest: Mapping[str, Any]
     is_short: bool = False
-    name: str = "job"
-
-    @cached_property
-    def spark(self) -> SparkSession:
-        """Spark, as soon as it has started. Raises SparkUnavailable."""
-        if not isinstance(self.session, Future):
-            return self.session
-        if not self.session.done():
-            print_progress("Starting Spark")
-        session = self.session.result()
-        add_job_tag(session, self.name)
-        return session
 
     @cached_property
     def state(self) -> SnapshotState:
         """The state that all partitions share. Raises CorruptSnapshot."""
         print_progress("Reading policies and people")
         return partitions.load_state(self.source, self.manifest["policy_version"])
-
-    @cached_property
-    def file_plan(self) -> FilePlan | None:
-        """What to write into the open tables; None where the run asks for none. Raises CorruptSnapshot."""
-        return _read_file_plan(self.source)
 
     @cached_property
     def readable_folders(self) -> ReadableFolders:
@@ -101,7 +87,7 @@ class Job:
         if self.is_short and has_arrow_frames():
             table = self.read_table(name)
             if table.num_rows <= MAX_ROWS_IN_MEMORY:
-                return self.merge_partitions(self.spark.createDataFrame(table))
+                return self.merge_partitions(self.spark.createDataFrame(join_chunks(table)))
         frame = self._read_parquet(name)
         number_column = reader.NUMBER_COLUMNS.get(name)
         if number_column is None or not self.manifest.get("changed"):
@@ -143,7 +129,18 @@ class Job:
 
     def write_ordered_tables(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
         """Write a table of results, however long, whose rows come in order in tables of this schema."""
-        write_positioned_rows(parse_address(self.target) / name, schema, tables)
+        folder = parse_address(self.target) / name
+        folder.create()
+        positioned_schema = schema.append(pa.field("position", pa.int64()))
+        row_count = 0
+        with (
+            folder.open_output("part-0.parquet") as stream,
+            pq.ParquetWriter(stream, positioned_schema, compression="zstd") as writer,
+        ):
+            for rows in tables:
+                positions = pa.array(range(row_count, row_count + rows.num_rows), pa.int64())
+                writer.write_table(rows.append_column("position", positions), row_group_size=ROW_GROUP_ROWS)
+                row_count += rows.num_rows
 
     def write_batches(self, name: str, batches: Iterable[pa.Table]) -> None:
         """Write rows that are no table of a page, however many; without any there is no file."""
@@ -232,19 +229,20 @@ class JobProgram:
         if manifest.get("schema") != SCHEMA_VERSION:
             raise BadInput(f"The snapshot has schema {manifest.get('schema')}; this job reads {SCHEMA_VERSION}.")
         is_short = self.is_short(source)
-        with ThreadPoolExecutor(1) as executor:
-            session = executor.submit(shared_session.open, is_short=is_short)
-            job = Job(session, source, target, parameters, manifest, is_short, self.name)
-            try:
-                summary = self.compute(job)
-            except Exception as error:
-                if not is_spark_error(error):
-                    raise
-                read_folder = job.readable_folders.find_read_folder(parse_address(source))
-                raise _SparkFailed(_log_spark_error(error, read_folder.url)) from None
+        print_progress("Starting Spark")
+        session = shared_session.open(is_short=is_short)
+        clear_tags(session)
+        add_tags(session, [f"authzsite.{self.name}"])
+        job = Job(session, source, target, parameters, manifest, is_short)
+        try:
+            summary = self.compute(job)
+        except Exception as error:
+            if not is_spark_error(error):
+                raise
+            read_folder = job.readable_folders.find_read_folder(parse_address(source))
+            raise _SparkFailed(_log_spark_error(error, read_folder.url)) from None
         folder = parse_address(target)
         folder.create()
-        _write_open_tables(source, folder)
         folder.write_text("summary.json", json.dumps(summary.serialize(), ensure_ascii=False))
 
 
@@ -252,20 +250,6 @@ def print_progress(stage: str, done: int = 0, total: int = 0) -> None:
     """Print the progress of the job; a `total` of 0 is unknown."""
     sys.stdout.write(json.dumps({"stage": stage, "done": done, "total": total}) + "\n")
     sys.stdout.flush()
-
-
-def _write_open_tables(source: str, results: StorageFolder) -> None:
-    """Write the files of the open tables, where the run asks for any."""
-    plan = _read_file_plan(source)
-    if plan is not None:
-        print_progress("Writing the open tables")
-        write_files(plan, KIND_FEEDS[plan.kind], results)
-
-
-def _read_file_plan(source: str) -> FilePlan | None:
-    if not parse_address(source).has_file(PLAN_FILE):
-        return None
-    return FilePlan.parse(reader.read_json(source, PLAN_FILE))
 
 
 def _describe_file_error(folder: StorageFolder, error: OSError) -> str:

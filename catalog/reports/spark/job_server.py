@@ -1,7 +1,6 @@
 """Program that runs jobs one after the other in one session of Spark, so that only the first one waits for its start.
 
-Each line on standard input asks for a job: {"module", "input", "output"}, the module with its PROGRAM and two URLs. The
-first may be {"start_early": true}: Spark is started meanwhile for a short job that is asked for soon.
+Each line on standard input asks for a job: {"module", "input", "output"}, the module with its PROGRAM and two URLs.
 Standard output says {"is_accepted": true}, then the job's progress, and {"exit_code": N} at its end; the last line of a
 job on standard error is END_LINE. The program ends after SPARK_IDLE_SECONDS without a request, after a job that failed
 for another reason than its input, instead of a job for which its session is not fit, and with its standard input.
@@ -14,7 +13,6 @@ import os
 import queue
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from catalog.reports.job_protocol import END_LINE, EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED
@@ -35,13 +33,9 @@ def serve(idle_seconds: float) -> int:
     """Run jobs until nothing is asked for so many seconds, and return the exit code."""
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
-    with SharedSession() as shared_session, ThreadPoolExecutor(1) as executor:
+    with SharedSession() as shared_session:
         # The first request is on its way.
-        first_request = requests.get()
-        request: dict[str, Any] | None = first_request
-        if "start_early" in first_request:
-            executor.submit(shared_session.start_early)
-            request = _wait_for_request(requests, idle_seconds)
+        request: dict[str, Any] | None = requests.get()
         while request is not None:
             program: Program = importlib.import_module(request["module"]).PROGRAM
             if not shared_session.can_run(is_short=program.is_short(request["input"])):

@@ -13,7 +13,6 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
@@ -41,7 +40,7 @@ class _Task:
 
 
 def map_partitions_unordered(
-    open_session: Callable[[], SparkSession],
+    session: SparkSession,
     folder: str,
     parts: Sequence[PartT],
     compute: Callable[[PartT], Iterable[ResultRowT]],
@@ -49,30 +48,18 @@ def map_partitions_unordered(
 ) -> None:
     """Compute each part; `on_result` is called in this thread with the number of a part and its rows, in any order.
 
-    `open_session` is called when everything is ready for Spark. `folder` is the URL of a folder that all processes can
-    read and write. `compute` and the parts are pickled. Raises the first exception of `on_result`, and Spark's
-    exception when `compute` fails.
+    `folder` is the URL of a folder that all processes can read and write. `compute` and the parts are pickled. Raises
+    the first exception of `on_result`, and Spark's exception when `compute` fails.
     """
     if not parts:
         return
     with open_work_folder(folder) as work_folder:
         work_folder.write(_TASK_FILE, _Task(compute, parts))
-        with _start_action(open_session(), work_folder, len(parts)) as action:
+        with _start_action(session, work_folder, len(parts)) as action:
             for number in _iterate_done(work_folder, action, len(parts)):
                 rows = work_folder.read(str(number))
                 work_folder.delete(str(number))
                 on_result(number, rows)
-
-
-def start_python_processes(session: SparkSession, count: int) -> None:
-    """Start so many Python processes of Spark, with the modules that parts need; the next computation finds them."""
-    load_modules = udf(_load_modules, "bigint", useArrow=False).asNondeterministic()
-    session.range(0, count, 1, count).select(load_modules("id")).collect()
-
-
-def _load_modules(number: int) -> int:
-    import_module("catalog.reports.snapshot.partition_facts")
-    return number
 
 
 @contextmanager

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
-from pyspark.sql import SparkSession
-
 from catalog.reports.snapshot import partitions
 from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.snapshot.partitions import SnapshotState
@@ -97,9 +95,5 @@ def visit_partitions(
         done_count += all_bounds[number].count
         print_progress(stage, done_count, total)
 
-    def open_session() -> SparkSession:
-        session = job.spark
-        print_progress(stage, 0, total)
-        return session
-
-    map_partitions_unordered(open_session, job.target, parts, computation, take_rows)
+    print_progress(stage, 0, total)
+    map_partitions_unordered(job.spark, job.target, parts, computation, take_rows)

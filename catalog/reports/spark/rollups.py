@@ -64,10 +64,13 @@ def roll_up(
         return list(findings)
     first, *others = findings
     shared = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
-    repairs = list(dict.fromkeys(finding["repair"] for finding in findings))
     unlisted_count = group["members"] - len(findings)
-    if unlisted_count:
-        repairs.append(f"-- And {unlisted_count:,} more.")
+    more = [f"-- And {unlisted_count:,} more."] if unlisted_count else []
+    statements = {
+        name: "\n".join([*dict.fromkeys(finding[name] for finding in findings if finding[name]), *more])
+        for name in ("repair", "inverse")
+        if name in first
+    }
     datasets = dict.fromkeys(finding["entity"] for finding in findings if finding.get("entity"))
     return [
         shared
@@ -78,7 +81,7 @@ def roll_up(
             "datasets": "\n".join(datasets) or None,
             "members": group["members"],
             "fingerprint": group["fingerprint"],
-            "repair": "\n".join(repairs),
+            **statements,
             "key": key,
         }
     ]

@@ -1,18 +1,12 @@
 """One session of Spark for several jobs, one after the other, opened when the first of them needs it."""
 
-import os
-import threading
 from contextlib import ExitStack
 from types import TracebackType
 
 from pyspark.sql import SparkSession
 
 from catalog.reports.spark import session_settings
-from catalog.reports.spark.parallel_map import start_python_processes
 from catalog.reports.spark.session import (
-    SparkUnavailable,
-    add_tags,
-    clear_tags,
     find_local_folder,
     has_executors,
     is_spark_error,
@@ -31,7 +25,6 @@ class SharedSession:
         self._session: SparkSession | None = None
         self._is_short = False
         self._job_settings: dict[str, str] = {}
-        self._lock = threading.Lock()
 
     def __enter__(self) -> "SharedSession":
         return self
@@ -42,46 +35,21 @@ class SharedSession:
     def can_run(self, *, is_short: bool) -> bool:
         """Whether such a job can be run: the session is not open yet, or works and has the Java that the job needs.
 
-        Short jobs can do with any Java, and do not wait for a session that is being opened.
+        Short jobs can do with any Java.
         """
-        if not self._lock.acquire(blocking=not is_short):
-            return True
-        try:
-            return self._session is None or ((is_short or not self._is_short) and _is_working(self._session))
-        finally:
-            self._lock.release()
+        return self._session is None or ((is_short or not self._is_short) and _is_working(self._session))
 
     def open(self, *, is_short: bool) -> SparkSession:
-        """Return the session, ready for a job, in any thread. Raises SparkUnavailable."""
-        with self._lock:
-            if self._session is None:
-                self._session = self._stack.enter_context(open_session("reports", is_short=is_short))
-                self._is_short = is_short
-                if has_executors(self._session):
-                    ship_code(self._session, build_archive(find_local_folder()))
-                if is_started_here():
-                    self._job_settings = session_settings.read_job_settings(self._session)
-            session_settings.apply_job_settings(self._session, self._job_settings, is_short=is_short)
-            return self._session
-
-    def start_early(self) -> None:
-        """Open the session for short jobs, and start the Python processes of this machine, before a job is there.
-
-        What fails is said by the job, which tries again.
-        """
-        try:
-            session = self.open(is_short=True)
-            if not has_executors(session):
-                start_python_processes(session, os.cpu_count() or 1)
-        except Exception as error:
-            if not isinstance(error, SparkUnavailable) and not is_spark_error(error):
-                raise
-
-
-def add_job_tag(session: SparkSession, name: str) -> None:
-    """Tag what this thread asks Spark for with the name of a job, and with no other."""
-    clear_tags(session)
-    add_tags(session, [f"authzsite.{name}"])
+        """Return the session, ready for a job. Raises SparkUnavailable."""
+        if self._session is None:
+            self._session = self._stack.enter_context(open_session("reports", is_short=is_short))
+            self._is_short = is_short
+            if has_executors(self._session):
+                ship_code(self._session, build_archive(find_local_folder()))
+            if is_started_here():
+                self._job_settings = session_settings.read_job_settings(self._session)
+        session_settings.apply_job_settings(self._session, self._job_settings, is_short=is_short)
+        return self._session
 
 
 def _is_working(session: SparkSession) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from catalog.reports.storage import UNFINISHED, StorageFolder, parse_address
+from catalog.reports.storage import UNFINISHED, parse_address
 
 _SIGNATURE_LENGTH = 32
 _KEY_LENGTH = 32
@@ -61,20 +61,13 @@ class WorkFolder:
 
 @contextmanager
 def open_work_folder(parent_url: str) -> Iterator[WorkFolder]:
-    """Create a work folder inside another folder, and delete it at the end of the block."""
-    with open_temporary_folder(parent_url) as folder:
-        yield WorkFolder(folder.url, secrets.token_bytes(_KEY_LENGTH))
-
-
-@contextmanager
-def open_temporary_folder(parent_url: str) -> Iterator[StorageFolder]:
-    """Create a folder inside another folder, and delete it with all its files at the end of the block.
+    """Create a work folder inside another folder, and delete it with all its files at the end of the block.
 
     Of a job that is killed nothing is left either, since the worker deletes the folder of its results.
     """
     folder = parse_address(parent_url) / f"_work-{uuid4().hex}"
     folder.create()
     try:
-        yield folder
+        yield WorkFolder(folder.url, secrets.token_bytes(_KEY_LENGTH))
     finally:
         folder.delete()

@@ -10,11 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from catalog.warehouses.bigquery.expressions import (
-    BadExpression,
-    Expression,
-    parse_expression,
-)
+from catalog.warehouses.bigquery.expressions import BadExpression, Expression, parse_expression
 
 #: Patterns of all names and of none. Patterns look ahead from the start, so that one after the other is both of them.
 _ALL, _NONE = "", "(?!)"
@@ -23,6 +19,8 @@ _CONSTANTS = {"resource.service": "bigquery.googleapis.com", "resource.type": "b
 _NAME, _TIME = "resource.name", "request.time"
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+#: The parts of a method with one argument: what it is called on, and the argument.
+_METHOD_SIZE = 2
 _TEMPLATE_PATTERN = re.compile(r"([^{}]*)\{\w+\}([^{}]*)")
 
 
@@ -76,6 +74,8 @@ def judge_condition(expression: str | None, now: datetime) -> ConditionJudgement
         verdict = _judge(parse_expression(str(expression)), now, is_negated=False)
     except BadExpression as error:
         return ConditionJudgement(ConditionState.BAD, problem=str(error))
+    except RecursionError:
+        return ConditionJudgement(ConditionState.BAD, problem="Its condition is nested too deeply.")
     if verdict.possible == _NONE:
         return ConditionJudgement(verdict.reason)
     if verdict.sure == _ALL:
@@ -90,12 +90,12 @@ def judge_condition(expression: str | None, now: datetime) -> ConditionJudgement
 
 def _judge(node: Expression, now: datetime, *, is_negated: bool) -> _Verdict:
     """Return the verdict about an expression, or about its negation."""
-    if node.sign == "!":
+    if node.kind == "negation":
         return _judge(node.parts[0], now, is_negated=not is_negated)
-    if node.sign in ("&&", "||"):
+    if node.kind in ("all", "any"):
         parts = [_judge(part, now, is_negated=is_negated) for part in node.parts]
-        return _judge_all(parts) if (node.sign == "&&") != is_negated else _judge_any(parts)
-    if node.sign == "?":
+        return _judge_all(parts) if (node.kind == "all") != is_negated else _judge_any(parts)
+    if node.kind == "choice":
         condition, first, second = node.parts
         return _judge_any(
             [
@@ -103,9 +103,9 @@ def _judge(node: Expression, now: datetime, *, is_negated: bool) -> _Verdict:
                 _judge_all([_judge(condition, now, is_negated=True), _judge(second, now, is_negated=is_negated)]),
             ]
         )
-    time_verdict = _judge_time(node, now, is_negated=is_negated)
-    if time_verdict is not None:
-        return time_verdict
+    verdict = _judge_time(node, now, is_negated=is_negated)
+    if verdict is not None:
+        return verdict
     verdict = _judge_text(node)
     return _Verdict(_negate(verdict.possible), _negate(verdict.sure)) if is_negated else verdict
 
@@ -148,13 +148,13 @@ def _negate(pattern: str) -> str:
 
 def _judge_time(node: Expression, now: datetime, *, is_negated: bool) -> _Verdict | None:
     """Return the verdict about a comparison of the present with a time, None for anything else."""
-    if node.sign not in _MIRRORED:
+    if node.kind != "comparison" or node.words[0] not in _MIRRORED:
         return None
-    left, right = node.parts
-    sign, time = (node.sign, right) if left.dotted_name == _TIME else (_MIRRORED[node.sign], left)
-    if _TIME not in (left.dotted_name, right.dotted_name) or time.sign != "()" or time.value != "timestamp":
+    (left, right), (sign,) = node.parts, node.words
+    sign, time = (sign, right) if left.dotted_name == _TIME else (_MIRRORED[sign], left)
+    if _TIME not in (left.dotted_name, right.dotted_name) or (time.kind, time.words) != ("call", ("timestamp",)):
         return None
-    limit = _parse_time(time)
+    limit = _parse_time(time.parts)
     sign = _OPPOSITE[sign] if is_negated else sign
     holds = {"<": now < limit, "<=": now <= limit, ">": now > limit, ">=": now >= limit}[sign]
     if holds:
@@ -162,8 +162,8 @@ def _judge_time(node: Expression, now: datetime, *, is_negated: bool) -> _Verdic
     return _Verdict(_NONE, _NONE, ConditionState.EXPIRED if "<" in sign else ConditionState.EARLY)
 
 
-def _parse_time(call: Expression) -> datetime:
-    text = call.parts[0].value if len(call.parts) == 1 and call.parts[0].sign == "text" else ""
+def _parse_time(arguments: Sequence[Expression]) -> datetime:
+    text = (arguments[0].text if len(arguments) == 1 else None) or ""
     try:
         time = datetime.fromisoformat(text)
     except ValueError as error:
@@ -176,46 +176,50 @@ def _parse_time(call: Expression) -> datetime:
 
 def _judge_text(node: Expression) -> _Verdict:
     """Return the verdict about a comparison of texts, or about what nothing is known of."""
-    if node.sign == "name" and node.value in ("true", "false"):
-        return _Verdict(*((_ALL, _ALL) if node.value == "true" else (_NONE, _NONE)))
-    if node.sign == "in" and node.parts[1].sign == "[]":
-        return _judge_any(
-            [_Verdict(_NONE, _NONE), *(_compare_texts(node.parts[0], item, "==") for item in node.parts[1].parts)]
-        )
-    if node.sign in ("==", "!="):
-        left, right = node.parts
-        verdict = _compare_texts(right, left, "==") if left.sign == "text" else _compare_texts(left, right, "==")
-        return verdict if node.sign == "==" else _Verdict(_negate(verdict.possible), _negate(verdict.sure))
-    if node.is_method and len(node.parts) == 2:
-        return _compare_texts(node.parts[0], node.parts[1], node.value)
+    if node.dotted_name in ("true", "false"):
+        return _decide(holds=node.dotted_name == "true")
+    if node.kind == "comparison":
+        (left, right), (sign,) = node.parts, node.words
+        if sign == "in" and right.kind == "list":
+            return _judge_any([_decide(holds=False), *(_compare_texts(left, item, "==") for item in right.parts)])
+        if sign in ("==", "!="):
+            verdict = _compare_texts(right, left, "==") if left.kind == "text" else _compare_texts(left, right, "==")
+            return verdict if sign == "==" else _Verdict(_negate(verdict.possible), _negate(verdict.sure))
+    if node.kind == "method" and len(node.parts) == _METHOD_SIZE:
+        (subject, argument), (name,) = node.parts, node.words
+        return _compare_texts(subject, argument, name)
     return _UNKNOWN
+
+
+def _decide(*, holds: bool) -> _Verdict:
+    return _Verdict(_ALL, _ALL) if holds else _Verdict(_NONE, _NONE)
 
 
 def _compare_texts(subject: Expression, operand: Expression, comparison: str) -> _Verdict:
     """Return whether a text is another one, or starts or ends with it."""
-    if operand.sign != "text" or comparison not in ("==", "startsWith", "endsWith"):
+    value = operand.text
+    if value is None or comparison not in ("==", "startsWith", "endsWith"):
         return _UNKNOWN
-    text = subject.value if subject.sign == "text" else _CONSTANTS.get(subject.dotted_name)
+    text = subject.text if subject.kind == "text" else _CONSTANTS.get(subject.dotted_name)
     if text is not None:
-        matches = {"==": text == operand.value, "startsWith": text.startswith(operand.value)}
-        is_match = matches.get(comparison, text.endswith(operand.value))
-        return _Verdict(*((_ALL, _ALL) if is_match else (_NONE, _NONE)))
+        matches = {"==": text == value, "startsWith": text.startswith(value)}
+        return _decide(holds=matches.get(comparison, text.endswith(value)))
     pattern = None
     if subject.dotted_name == _NAME:
         start, end = "" if comparison != "endsWith" else ".*", "" if comparison == "startsWith" else "$"
-        pattern = f"(?={start}{re.escape(operand.value)}{end})"
-    elif subject.is_method and subject.value == "extract" and len(subject.parts) == 2:
-        pattern = _match_extract(subject.parts, operand.value, comparison)
+        pattern = f"(?={start}{re.escape(value)}{end})"
+    elif (subject.kind, subject.words) == ("method", ("extract",)) and len(subject.parts) == _METHOD_SIZE:
+        source, template = subject.parts
+        pattern = _match_extract(source, template, value, comparison)
     return _UNKNOWN if pattern is None else _Verdict(pattern, pattern)
 
 
-def _match_extract(parts: Sequence[Expression], text: str, comparison: str) -> str | None:
+def _match_extract(source: Expression, template: Expression, text: str, comparison: str) -> str | None:
     """Return the pattern of names of which a template extracts a text, None where that cannot be said.
 
     `/datasets/{dataset}/` extracts what stands between the first /datasets/ and the next slash, else nothing.
     """
-    source, template = parts
-    match = _TEMPLATE_PATTERN.fullmatch(template.value) if template.sign == "text" else None
+    match = _TEMPLATE_PATTERN.fullmatch(template.text or "")
     if match is None or source.dotted_name != _NAME or not text or comparison == "endsWith":
         return None
     prefix, suffix = map(re.escape, match.groups())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from catalog.warehouses.bigquery.json_objects import BadLine, parse_object
+from catalog.warehouses.bigquery.hierarchy import BadLine, parse_object
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.warehouse import Export

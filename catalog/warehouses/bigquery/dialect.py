@@ -3,16 +3,17 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pyspark.sql import DataFrame
 
-from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.bigquery.privileges import PROJECT_MEMBER_KINDS
-from catalog.warehouses.difference_details import list_asked_names, parse_details
-from catalog.warehouses.difference_words import describe_role, find_identifier, render_note
-from catalog.warehouses.grant_facts import FactKind, Grantee, list_privileges
+from catalog.warehouses.difference_details import parse_details, read_objects
+from catalog.warehouses.difference_words import describe_role, find_identifier
+from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.principals import describe_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import find_object_path
 from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export, ExportCoverage
 
@@ -58,11 +59,8 @@ class BigQueryDialect(Dialect):
         self, export: Export, facts: DataFrame, differences: DataFrame, _coverage: ExportCoverage
     ) -> "BigQueryDialect":
         """Return the dialect with the types of the tables that these differences are about."""
-        is_mine = f"export = {quote_text(export.name)}"
-        keys = list_asked_names(differences.filter(is_mine)).selectExpr("name AS object_key")
-        tables = facts.filter(f"{is_mine} AND what = '{FactKind.GRANT}' AND object_type IN {list_texts(_TABLE_TYPES)}")
-        rows = tables.join(keys, "object_key", "left_semi").selectExpr("object_key", "object_type").distinct()
-        return replace(self, table_types={row["object_key"]: row["object_type"] for row in rows.collect()})
+        types = {key: kind for key, (_, kind) in read_objects(export, facts, differences).items()}
+        return replace(self, table_types=types)
 
     def grant_access(self, export: Export, difference: DifferenceRow) -> str:
         """Return the GRANT of the level `wanted`."""
@@ -71,7 +69,7 @@ class BigQueryDialect(Dialect):
     def _render_grant(self, export: Export, difference: DifferenceRow, level: int) -> str:
         role = _LEVEL_ROLES[level]
         if difference["object"] and not difference["entity"]:
-            return _render_container_grant(export, difference, role)
+            return self._render_container_grant(export, difference, role)
         if difference["object_type"] in _WIDE_TYPES or len(find_object_path(export, difference)) < _TABLE_PARTS:
             # What is granted instead of access to more than the table is granted on the table.
             difference = {**difference, "object": None, "object_type": None}
@@ -80,11 +78,19 @@ class BigQueryDialect(Dialect):
     def _render_table_grant(self, export: Export, difference: DifferenceRow, role: str, member: str) -> str:
         if not _is_nameable(member):
             return render_note(f"Give {member} {role} on {'.'.join(find_object_path(export, difference))}.")
-        if not difference["object_type"]:
-            table_type = self.table_types.get(".".join(find_object_path(export, difference)))
-            difference = {**difference, "object_type": table_type}
-        statement = f"GRANT {_quote_name(role)} ON {_render_object(export, difference)} TO {_quote_member(member)};"
-        return statement if difference["object_type"] else f"{statement}\n{_UNKNOWN_TYPE}"
+        object_clause = self._render_object(export, difference)
+        statement = f"GRANT {_quote_name(role)} ON {object_clause} TO {_quote_member(member)};"
+        return statement if self._find_type(export, difference) else f"{statement}\n{_UNKNOWN_TYPE}"
+
+    def _render_object(self, export: Export, difference: DifferenceRow) -> str:
+        path = find_object_path(export, difference)
+        table_type = _TABLE_TYPES.get(self._find_type(export, difference), "TABLE")
+        return f"{_OBJECT_TYPES.get(len(path), table_type)} {_quote_name('.'.join(path))}"
+
+    def _find_type(self, export: Export, difference: DifferenceRow) -> str:
+        """Return the type of an object by the export, else by the catalog, '' where none says it."""
+        known_type = self.table_types.get(".".join(find_object_path(export, difference)))
+        return known_type or difference["object_type"] or ""
 
     def revoke_access(self, export: Export, difference: DifferenceRow) -> str:
         """Return what removes all bindings of a difference, or the member from a group."""
@@ -97,7 +103,7 @@ class BigQueryDialect(Dialect):
                 f"should not reach need not name {difference['grantee']}."
             )
         privileges = list_privileges(export, difference["bits"])
-        return "\n".join(_render_binding_removal(export, difference, privilege) for privilege in privileges)
+        return "\n".join(self._render_binding_removal(export, difference, privilege) for privilege in privileges)
 
     def change_level(self, export: Export, difference: DifferenceRow) -> str:
         """Remove the bindings that exceed the declared level, or words about the group, then grant that level."""
@@ -109,13 +115,52 @@ class BigQueryDialect(Dialect):
             return f"{_describe_group_removal(difference)}\n{grant}"
         held_privileges = list_privileges(export, difference["bits"])
         lines = [
-            _render_binding_removal(export, difference, privilege)
+            self._render_binding_removal(export, difference, privilege)
             for privilege in held_privileges
             if export.vocabulary[privilege] > target_level
         ]
         if not any(export.vocabulary[privilege] == target_level for privilege in held_privileges):
             lines.append(grant)
         return "\n".join(lines)
+
+    def _render_container_grant(self, export: Export, difference: DifferenceRow, role: str) -> str:
+        """Return the statement or command that grants a role on all that a container has."""
+        path, condition, member = (
+            ".".join(find_object_path(export, difference)),
+            difference["condition"],
+            _find_member(export, difference),
+        )
+        if condition:
+            return render_note(f"Give {_quote_text(member)} {role} on {path}, under the condition: {condition}")
+        container_kind, _, container = path.partition("/")
+        if container_kind in _PLACE_COMMANDS:
+            options = (f"--member={member}", f"--role={role}", "--condition=None")
+            return _render_command(*_PLACE_COMMANDS[container_kind], "add-iam-policy-binding", container, *options)
+        if not _is_nameable(member):
+            return render_note(f"Give {member} {role} on {path}.")
+        return f"GRANT {_quote_name(role)} ON {self._render_object(export, difference)} TO {_quote_member(member)};"
+
+    def _render_binding_removal(self, export: Export, difference: DifferenceRow, privilege: str) -> str:
+        """Return the statement that removes a binding of IAM, or a command or words where no statement can."""
+        container_kind, _, container = str(difference["object"] or "").partition("/")
+        grantee, condition = difference["grantee"], difference["condition"]
+        path = find_object_path(export, difference)
+        if condition:
+            return render_note(f"Take {privilege} on {'.'.join(path)} from {grantee}, under the condition: {condition}")
+        if privilege == _POLICY_ROLE:
+            return render_note(f"Take {grantee} off the row access policies of {'.'.join(path)}.")
+        options = (f"--member={grantee}", f"--role={privilege}", "--condition=None")
+        if container_kind in _PLACE_COMMANDS:
+            return _render_command(*_PLACE_COMMANDS[container_kind], "remove-iam-policy-binding", container, *options)
+        if privilege == _PROJECT_OWNER_ROLE:
+            command = _render_command("projects", "remove-iam-policy-binding", path[0], *options)
+            return render_note(f"{grantee} owns the project. If somebody else does, too, and it should not: {command}")
+        if not _is_nameable(grantee):
+            if len(path) == 1:
+                return _render_command("projects", "remove-iam-policy-binding", path[0], *options)
+            return render_note(f"Take {privilege} on {'.'.join(path)} from {grantee}.")
+        object_clause = self._render_object(export, difference)
+        return f"REVOKE {_quote_name(privilege)} ON {object_clause} FROM {_quote_member(grantee)};"
 
     def create_role(self, export: Export, difference: DifferenceRow) -> str:
         """Return what makes a group, and gives it what it should open, and its members."""
@@ -125,7 +170,7 @@ class BigQueryDialect(Dialect):
             return ""
         lines = [_render_command("identity", "groups", "create", group, f"--organization={domain}")]
         for details in parse_details(difference["details"]):
-            lines += self._render_grants(export, difference, group, details.get("datasets") or ())
+            lines += self._render_grants(export, difference, group, details)
             lines += [
                 _render_membership("add", group, account.removeprefix(_USER_PREFIX))
                 for account in details.get("accounts") or ()
@@ -134,11 +179,11 @@ class BigQueryDialect(Dialect):
         return "\n".join(lines)
 
     def _render_grants(
-        self, export: Export, difference: DifferenceRow, group: str, datasets: Sequence[str]
+        self, export: Export, difference: DifferenceRow, group: str, details: Mapping[str, Any]
     ) -> Iterator[str]:
-        role = _LEVEL_ROLES[difference["wanted"]]
-        for name in datasets:
-            table = {**difference, "name": name, "object": None, "object_type": None}
+        role, types = _LEVEL_ROLES[difference["wanted"]], details.get("types") or {}
+        for name in details.get("datasets") or ():
+            table = {**difference, "name": name, "object": None, "object_type": types.get(name)}
             yield self._render_table_grant(export, table, role, f"group:{group}")
 
     def drop_role(self, _export: Export, difference: DifferenceRow) -> str:
@@ -163,52 +208,6 @@ class BigQueryDialect(Dialect):
         """Return the command that removes an account from a group."""
         group = difference["via"] or difference["object"] or _find_group(export, difference)
         return _render_membership("delete", group, difference["grantee"])
-
-
-def _render_object(export: Export, difference: DifferenceRow) -> str:
-    path = find_object_path(export, difference)
-    table_type = _TABLE_TYPES.get(difference["object_type"] or "", "TABLE")
-    return f"{_OBJECT_TYPES.get(len(path), table_type)} {_quote_name('.'.join(path))}"
-
-
-def _render_container_grant(export: Export, difference: DifferenceRow, role: str) -> str:
-    """Return the statement or command that grants a role on all that a container has."""
-    path, condition, member = (
-        ".".join(find_object_path(export, difference)),
-        difference["condition"],
-        _find_member(export, difference),
-    )
-    if condition:
-        return render_note(f"Give {_quote_text(member)} {role} on {path}, under the condition: {condition}")
-    container_kind, _, container = path.partition("/")
-    if container_kind in _PLACE_COMMANDS:
-        options = (f"--member={member}", f"--role={role}", "--condition=None")
-        return _render_command(*_PLACE_COMMANDS[container_kind], "add-iam-policy-binding", container, *options)
-    if not _is_nameable(member):
-        return render_note(f"Give {member} {role} on {path}.")
-    return f"GRANT {_quote_name(role)} ON {_render_object(export, difference)} TO {_quote_member(member)};"
-
-
-def _render_binding_removal(export: Export, difference: DifferenceRow, privilege: str) -> str:
-    """Return the statement that removes a binding of IAM, or a command or words where no statement can."""
-    container_kind, _, container = str(difference["object"] or "").partition("/")
-    grantee, condition = difference["grantee"], difference["condition"]
-    path = find_object_path(export, difference)
-    if condition:
-        return render_note(f"Take {privilege} on {'.'.join(path)} from {grantee}, under the condition: {condition}")
-    if privilege == _POLICY_ROLE:
-        return render_note(f"Take {grantee} off the row access policies of {'.'.join(path)}.")
-    options = (f"--member={grantee}", f"--role={privilege}", "--condition=None")
-    if container_kind in _PLACE_COMMANDS:
-        return _render_command(*_PLACE_COMMANDS[container_kind], "remove-iam-policy-binding", container, *options)
-    if privilege == _PROJECT_OWNER_ROLE:
-        command = _render_command("projects", "remove-iam-policy-binding", path[0], *options)
-        return render_note(f"{grantee} owns the project. If somebody else does, too, and it should not: {command}")
-    if not _is_nameable(grantee):
-        if len(path) == 1:
-            return _render_command("projects", "remove-iam-policy-binding", path[0], *options)
-        return render_note(f"Take {privilege} on {'.'.join(path)} from {grantee}.")
-    return f"REVOKE {_quote_name(privilege)} ON {_render_object(export, difference)} FROM {_quote_member(grantee)};"
 
 
 def _describe_group_removal(difference: DifferenceRow) -> str:

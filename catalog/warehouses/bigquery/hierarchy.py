@@ -5,17 +5,31 @@ it, or of `gcloud projects list` and `gcloud resource-manager folders list`, wit
 projects and folders, so that they are collected.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from catalog.warehouses.bigquery.json_objects import BadLine, parse_object
-
 _NODE_PATTERN = re.compile("(organizations|folders|projects)/([^/]+)$")
 #: Google nests folders ten deep.
 _MAX_DEPTH = 20
 _PLURALS = {"organization": "organizations", "folder": "folders", "project": "projects"}
+
+
+class BadLine(Exception):
+    """A line that is not what its file should hold; the message is a sentence."""
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """Return the JSON object of a line. Raises BadLine."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadLine("It is no JSON.") from error
+    if not isinstance(document, dict):
+        raise BadLine("It is no JSON object.")
+    return document
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ An entry has BigQueryAuditMetadata or, in the older format, AuditData.
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from catalog.sql_text import quote_text
+from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.files import json_lines
 from catalog.warehouses.grant_facts import SEPARATOR
 from catalog.warehouses.history import PROGRAM_PREFIX, LineReading, build_history
@@ -32,10 +32,12 @@ _JOB_SCHEMA = (
 )
 _SERVICE_SCHEMA = (
     f"struct<jobCompletedEvent: struct<job: {_JOB_SCHEMA}>, jobGetQueryResultsResponse: struct<job: {_JOB_SCHEMA}>, "
+    f"jobQueryResponse: struct<job: {_JOB_SCHEMA}>, jobInsertResponse: struct<resource: {_JOB_SCHEMA}>, "
     f"tableDataReadEvents: array<struct<tableName: {_TABLE_SCHEMA}>>>"
 )
 #: Calls of the older format that read tables, in small letters: one without its AuditData may be any use.
-_JOB_CALL, _LIST_CALL = "jobservice.jobcompleted", "tabledataservice.list"
+_JOB_CALLS = ("jobservice.jobcompleted", "jobservice.getqueryresults", "jobservice.query")
+_LIST_CALL, _INSERT_CALL = "tabledataservice.list", "tabledataservice.insertall"
 _PAYLOAD_SCHEMA = (
     "methodName: string, resourceName: string, "
     "authenticationInfo: struct<principalEmail: string, principalSubject: string>, "
@@ -62,7 +64,8 @@ def read_audit_log(spark: SparkSession, folder: str, export: Export, pattern: st
         "coalesce(said.protoPayload.serviceData, said.protopayload_auditlog.servicedata_v1_bigquery)"
     )
     rows = rows.withColumns({name: f.expr(value) for name, value in values.items()})
-    old_job = "coalesce(service_data.jobCompletedEvent.job, service_data.jobGetQueryResultsResponse.job)"
+    old_job = """coalesce(service_data.jobCompletedEvent.job, service_data.jobGetQueryResultsResponse.job,
+        service_data.jobQueryResponse.job, service_data.jobInsertResponse.resource)"""
     rows = rows.withColumns({"old_job": f.expr(old_job), "call": f.expr("lower(coalesce(methodName, ''))")})
     rows = rows.withColumn("old_objects", f.expr(_list_old_objects()))
     reads, changes = "metadata.tableDataRead IS NOT NULL", "metadata.tableDataChange IS NOT NULL"
@@ -80,7 +83,7 @@ def read_audit_log(spark: SparkSession, folder: str, export: Export, pattern: st
     is_refused = f"""coalesce(status.code, 0) <> 0 OR {job}.jobStatus.errorResult IS NOT NULL
         OR coalesce(old_job.jobStatus.error.code, 0) <> 0 OR coalesce(old_job.jobStatus.error.message, '') <> ''
         OR exists(authorizationInfo, item -> NOT coalesce(item.granted, false))"""
-    is_lost = f"""metadata IS NULL AND call IN ('{_JOB_CALL}', '{_LIST_CALL}') AND old_job IS NULL
+    is_lost = f"""metadata IS NULL AND call IN {list_texts((*_JOB_CALLS, _LIST_CALL, _INSERT_CALL))} AND old_job IS NULL
         AND size(old_objects) = 0 AND NOT coalesce({is_refused}, false)"""
     rule = f"""CASE WHEN {is_refused} THEN '{HistoryRule.REFUSED}'
         WHEN service_data IS NOT NULL AND (old_job IS NOT NULL OR size(old_objects) > 0) THEN NULL
@@ -97,11 +100,13 @@ def read_audit_log(spark: SparkSession, folder: str, export: Export, pattern: st
             THEN transform({referenced_names}, name -> {build_object(_table_path("name"), READ)}) END""",
         "old_objects",
     )
+    is_service = f"endswith({email}, 'gserviceaccount.com')"
     reading = LineReading(
         used_at="said.timestamp",
         # A service account is granted roles like a role itself.
         person=email,
-        role=f"CASE WHEN endswith({email}, 'gserviceaccount.com') THEN concat('{PROGRAM_PREFIX}', {email}) END",
+        is_service=is_service,
+        role=f"CASE WHEN {is_service} THEN concat('{PROGRAM_PREFIX}', {email}) END",
         objects=unite_objects(object_lists),
         rule=rule,
         problem=problem,
@@ -117,7 +122,11 @@ def _table_path(name: str) -> str:
 
 def _list_old_objects() -> str:
     """Return the objects of AuditData; destinations of queries that nobody named are in no dataset of the catalog."""
-    config, statistics = "old_job.jobConfiguration", "old_job.jobStatistics"
+    # A job that was only begun has used nothing yet: its end is an entry of its own.
+    config, statistics = (
+        f"(CASE WHEN coalesce(old_job.jobStatus.state, 'DONE') = 'DONE' THEN old_job.{name} END)"
+        for name in ("jobConfiguration", "jobStatistics")
+    )
     readings = (
         f"{statistics}.referencedTables",
         f"{statistics}.referencedViews",
@@ -126,12 +135,15 @@ def _list_old_objects() -> str:
         f"array({config}.extract.sourceTable)",
     )
     writings = (f"array({config}.{kind}.destinationTable)" for kind in ("query", "load", "tableCopy"))
-    listed_table = f"CASE WHEN call = '{_LIST_CALL}' THEN {list_object(_table_path('resourceName'), READ)} END"
+    calls = (
+        f"CASE WHEN call = '{call}' THEN {list_object(_table_path('resourceName'), level)} END"
+        for call, level in ((_LIST_CALL, READ), (_INSERT_CALL, WRITE))
+    )
     return unite_objects(
         (
             *(_list_tables(tables, READ) for tables in readings),
             *(_list_tables(tables, WRITE) for tables in writings),
-            listed_table,
+            *calls,
         )
     )
 

@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from catalog.warehouses.bigquery.conditions import ConditionState, judge_condition
 from catalog.warehouses.bigquery.denials import DenyRule, parse_denials
 from catalog.warehouses.bigquery.hierarchy import (
+    BadLine,
     Hierarchy,
     HierarchyNode,
     build_hierarchy,
     parse_node,
 )
-from catalog.warehouses.bigquery.json_objects import BadLine
 from catalog.warehouses.files.lines import LINE_COLUMNS, read_lines
 from catalog.warehouses.grant_facts import FACT_COLUMNS, FactKind
 from catalog.warehouses.pass_rules import PassRule

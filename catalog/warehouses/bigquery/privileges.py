@@ -22,6 +22,7 @@ _NO_DATA_NAMES = {
     "bigquery": (
         *("jobUser", "user", "metadataViewer", "readSessionUser", "studioUser", "connectionAdmin", "connectionUser"),
         *("resourceAdmin", "resourceEditor", "resourceViewer", "objectRefAdmin", "objectRefReader"),
+        *("routineAdmin", "routineDataViewer", "routineViewer"),
     ),
     "bigquerydatapolicy": ("admin", "viewer", "maskedReader", "rawDataReader"),
     "bigquerymigration": ("editor", "orchestrator", "translationUser", "viewer", "worker"),

@@ -1,6 +1,6 @@
 """The layouts of Unity Catalog's `information_schema`, of our queries (`queries/`), and of SHOW GRANTS."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
@@ -17,46 +17,36 @@ from catalog.warehouses.databricks.privileges import (
     WRITE_FILES,
 )
 from catalog.warehouses.files.lines import LINE_COLUMNS
-from catalog.warehouses.grant_facts import SEPARATOR, Grantee
+from catalog.warehouses.grant_facts import SEPARATOR, Grantee, PolicyKind
 from catalog.warehouses.layouts import Layout, join_path
 from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.policy_layouts import build_policy_layout
 from catalog.warehouses.principals import RECIPIENT, SHARE, join_name
+from catalog.warehouses.published import read_published
 from catalog.warehouses.sql_names import normalize_word, split_name
 from catalog.warehouses.warehouse import Export
 
 TABLE_PRIVILEGES, SCHEMA_PRIVILEGES, CATALOG_PRIVILEGES = "table_privileges", "schema_privileges", "catalog_privileges"
 TABLE_SHARES, SCHEMA_SHARES, RECIPIENTS = "table_share_usage", "schema_share_usage", "share_recipient_privileges"
-LOCATION_GRANTS, SHOWN_GRANTS = "location_grants", "SHOW GRANTS"
+LOCATION_GRANTS, SHOWN_GRANTS, TABLES = "location_grants", "SHOW GRANTS", "tables"
 
 _TABLE = ("table_catalog", "table_schema", "table_name")
 _NAMED_TABLE = ("catalog_name", "schema_name", "table_name")
 _SCHEMA, _CATALOG = ("catalog_name", "schema_name"), ("catalog_name",)
-_PRIVILEGE = ("grantee", "privilege_type")
-#: Further columns of views of privileges, and of those of objects.
-_GRANT_FURTHER = ("grantor", "is_grantable", "inherited_from")
-_OBJECT_FURTHER = ("comment", "created", "created_by", "last_altered", "last_altered_by")
-_TABLE_FURTHER = (
-    *("table_type", "is_insertable_into", "commit_action", "data_source_format", "storage_sub_directory"),
-    *("storage_path", *_OBJECT_FURTHER),
-)
 _LOCATION_NAME = "external_location_name"
-#: What holds no rows of tables, by the columns that name it, and further columns.
-_OTHER_OBJECTS = (
-    ("routine_privileges", ("routine_catalog", "routine_schema", "routine_name")),
-    ("volume_privileges", ("volume_catalog", "volume_schema", "volume_name")),
-    *((f"{name}_privileges", (f"{name}_name",)) for name in ("connection", "storage_credential", "credential")),
-    ("metastore_privileges", ("metastore_id",)),
-)
-_ROUTINE_FURTHER = ("specific_catalog", "specific_schema", "specific_name")
-#: Further types of objects that hold no rows of tables, as SHOW GRANTS has them.
-_OTHER_TYPES = (
-    *("FUNCTION", "PROCEDURE", "VOLUME", "METASTORE", "CONNECTION", "SERVER", "CREDENTIAL", "STORAGE CREDENTIAL"),
-    *("SERVICE CREDENTIAL", "SHARE", "RECIPIENT", "PROVIDER", "MODEL", "REGISTERED MODEL", "CLEAN ROOM", "PIPELINE"),
-    *("EXTERNAL METADATA", "ANONYMOUS FUNCTION"),
-)
+#: What holds no rows of tables, by the columns that name it.
+_OTHER_OBJECTS = {
+    "routine_privileges": ("routine_catalog", "routine_schema", "routine_name"),
+    "volume_privileges": ("volume_catalog", "volume_schema", "volume_name"),
+    **{f"{name}_privileges": (f"{name}_name",) for name in ("connection", "storage_credential", "credential")},
+    "metastore_privileges": ("metastore_id",),
+}
+_PUBLISHED = read_published(__package__)
 _LOCATION_TYPE = "EXTERNAL LOCATION"
 #: Types of tables that have another word here.
 _STREAMING_TABLE = "STREAMING TABLE"
+#: Types of tables that have a word of their own in statements.
+VIEW_TYPES = ("VIEW", "MATERIALIZED VIEW")
 _FILE_WORDS = (READ_FILES, WRITE_FILES, "ALL PRIVILEGES", "MANAGE", "OWN", "OWNERSHIP")
 _LOCATION_PROBLEM = f"Which tables have their files there is not in it; {LOCATION_GRANTS}.sql says so."
 
@@ -92,22 +82,28 @@ def _describe_privileges(object_type: str, parts: tuple[str, ...]) -> layouts.De
 def _describe_owner(object_type: str, parts: tuple[str, ...], owner: str) -> layouts.DescribeRows:
     """Return the function for rows of objects with their owners, who have every privilege or can take it."""
 
-    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
+    def describe(rows: DataFrame, _export: Export) -> dict[str, str]:
         grantee = _describe_grantee(owner, "'OWNERSHIP'")
-        return {"object_type": f"'{object_type}'", "path": join_path(*parts), **grantee}
+        table_type = normalize_word("table_type") if "table_type" in rows.columns else NO_TEXT
+        words = f"CASE WHEN {table_type} IN {list_texts(VIEW_TYPES)} THEN {table_type} ELSE '{object_type}' END"
+        return {"object_type": words, "path": join_path(*parts), **grantee}
 
     return describe
 
 
-def _describe_location(_rows: DataFrame, _export: Export) -> dict[str, str]:
-    """Return the columns of privileges on a location, which say nothing of the tables in it."""
-    privilege = normalize_word("privilege_type")
-    return {
-        "object_type": f"'{_LOCATION_TYPE}'",
-        "path": _LOCATION_NAME,
-        **_describe_grantee("grantee", privilege),
-        "said_problem": f"CASE WHEN {privilege} IN {list_texts(_FILE_WORDS)} THEN {quote_text(_LOCATION_PROBLEM)} END",
-    }
+def _describe_location(privilege: str, grantee: str) -> layouts.DescribeRows:
+    """Return the function for rows of who has what on a location, which say nothing of the tables in it."""
+    is_file_word = f"{privilege} IN {list_texts(_FILE_WORDS)}"
+
+    def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
+        return {
+            "object_type": f"'{_LOCATION_TYPE}'",
+            "path": _LOCATION_NAME,
+            **_describe_grantee(grantee, privilege),
+            "said_problem": f"CASE WHEN {is_file_word} THEN {quote_text(_LOCATION_PROBLEM)} END",
+        }
+
+    return describe
 
 
 def _describe_location_grant(_rows: DataFrame, _export: Export) -> dict[str, str]:
@@ -158,18 +154,33 @@ def _describe_shown(_: DataFrame, export: Export) -> dict[str, str]:
         WHEN {shown_type} = 'CATALOG' THEN 1 ELSE 3 END"""
     is_partial = f"size(split({path}, {quote_text(SEPARATOR)})) < {missing_parts}" if export.database else "false"
     is_any_file = f"{shown_type} = '{ANY_FILE}'"
+    # Who may read a share is outside of the account, and has what the share has.
+    is_share = f"({shown_type} = 'SHARE' AND {privilege} = 'SELECT')"
+    share, recipient = join_name(f"'{SHARE}'", path), join_name(f"'{RECIPIENT}'", "principal")
     words = f"regexp_replace({privilege}, '^DENIED ', '')"
-    known_types = (*TABLE_TYPES, *CONTAINER_TYPES, *_OTHER_TYPES, _STREAMING_TABLE, _LOCATION_TYPE, ANY_FILE)
-    named_privilege = f"CASE WHEN {is_any_file} THEN concat({words}, ' {ANY_FILE}') ELSE {words} END"
+    known_types = (
+        *TABLE_TYPES,
+        *CONTAINER_TYPES,
+        *_PUBLISHED.words["other_types"],
+        _STREAMING_TABLE,
+        _LOCATION_TYPE,
+        ANY_FILE,
+    )
+    named_privilege = f"""CASE WHEN {is_any_file} THEN concat({words}, ' {ANY_FILE}') WHEN {is_share} THEN 'MEMBER'
+        ELSE {words} END"""
+    grantee = _describe_grantee("principal", named_privilege)
     any_file_words = [name.removesuffix(f" {ANY_FILE}") for name in ANY_FILE_PRIVILEGES]
     return {
-        "object_type": f"""CASE {shown_type} WHEN '{ANY_FILE}' THEN 'CATALOG' WHEN '{_STREAMING_TABLE}' THEN 'TABLE'
-            WHEN 'DATABASE' THEN 'SCHEMA' ELSE {shown_type} END""",
+        "object_type": f"""CASE WHEN {is_share} THEN 'ROLE'
+            ELSE CASE {shown_type} WHEN '{ANY_FILE}' THEN 'CATALOG' WHEN '{_STREAMING_TABLE}' THEN 'TABLE'
+            WHEN 'DATABASE' THEN 'SCHEMA' ELSE {shown_type} END END""",
         # What it is about is every catalog, and is put in its place (`grants.py`).
-        "path": f"""CASE WHEN {is_any_file} THEN '{ANY_FILE}'
+        "path": f"""CASE WHEN {is_any_file} THEN '{ANY_FILE}' WHEN {is_share} THEN {share}
             WHEN {is_partial} THEN {join_path(quote_text(export.database), path)}
             WHEN {shown_type} = 'METASTORE' AND {path} = '' THEN 'metastore' ELSE {path} END""",
-        **_describe_grantee("principal", named_privilege),
+        **grantee,
+        "grantee_type": f"CASE WHEN {is_share} THEN '{RECIPIENT}' ELSE {grantee['grantee_type']} END",
+        "grantee": f"CASE WHEN {is_share} THEN {recipient} ELSE principal END",
         "said_rule": f"CASE WHEN startswith({privilege}, 'DENIED ') THEN '{PassRule.DENIED}' END",
         "said_problem": f"""CASE WHEN NOT {shown_type} IN {list_texts(known_types)}
                 THEN concat('Nobody knows what a ', {shown_type}, ' holds.')
@@ -180,46 +191,39 @@ def _describe_shown(_: DataFrame, export: Export) -> dict[str, str]:
     }
 
 
-LAYOUTS = (
-    Layout((*_TABLE, *_PRIVILEGE), _describe_privileges("TABLE", _TABLE), TABLE_PRIVILEGES, _GRANT_FURTHER),
-    Layout((*_TABLE, _LOCATION_NAME, *_PRIVILEGE), _describe_location_grant, LOCATION_GRANTS, ()),
-    *(
-        Layout(
-            (*parts, *_PRIVILEGE),
-            _describe_privileges("OTHER", parts),
-            name,
-            (*_GRANT_FURTHER, *(_ROUTINE_FURTHER if name.startswith("routine") else ())),
-        )
-        for name, parts in _OTHER_OBJECTS
-    ),
-    Layout((_LOCATION_NAME, *_PRIVILEGE), _describe_location, "external_location_privileges", _GRANT_FURTHER),
-    Layout((*_SCHEMA, *_PRIVILEGE), _describe_privileges("SCHEMA", _SCHEMA), SCHEMA_PRIVILEGES, _GRANT_FURTHER),
-    Layout((*_CATALOG, *_PRIVILEGE), _describe_privileges("CATALOG", _CATALOG), CATALOG_PRIVILEGES, _GRANT_FURTHER),
-    Layout(("principal", "actiontype", "objecttype", "objectkey"), _describe_shown, SHOWN_GRANTS, ()),
-    Layout((*_TABLE, "table_owner"), _describe_owner("TABLE", _TABLE, "table_owner"), "tables", _TABLE_FURTHER),
-    Layout((*_SCHEMA, "schema_owner"), _describe_owner("SCHEMA", _SCHEMA, "schema_owner"), "schemata", _OBJECT_FURTHER),
-    Layout(
-        (*_CATALOG, "catalog_owner"), _describe_owner("CATALOG", _CATALOG, "catalog_owner"), "catalogs", _OBJECT_FURTHER
-    ),
-    Layout(
-        (*_NAMED_TABLE, "share_name"),
-        _describe_shared("TABLE", _NAMED_TABLE),
-        TABLE_SHARES,
-        ("partition_spec", "cdf_enabled", "start_version", "shared_as_schema", "shared_as_table", "comment"),
-    ),
-    Layout(
-        (*_SCHEMA, "share_name"), _describe_shared("SCHEMA", _SCHEMA), SCHEMA_SHARES, ("shared_as_schema", "comment")
-    ),
-    Layout(
-        ("recipient_name", "share_name", "privilege_type"),
-        _describe_recipient,
-        RECIPIENTS,
-        ("grantor", "inherited_from"),
-    ),
+_DESCRIBERS: Mapping[str, layouts.DescribeRows] = {
+    TABLE_PRIVILEGES: _describe_privileges("TABLE", _TABLE),
+    SCHEMA_PRIVILEGES: _describe_privileges("SCHEMA", _SCHEMA),
+    CATALOG_PRIVILEGES: _describe_privileges("CATALOG", _CATALOG),
+    **{name: _describe_privileges("OTHER", parts) for name, parts in _OTHER_OBJECTS.items()},
+    LOCATION_GRANTS: _describe_location_grant,
+    "external_location_privileges": _describe_location(normalize_word("privilege_type"), "grantee"),
+    "external_locations": _describe_location("'OWNERSHIP'", "external_location_owner"),
+    SHOWN_GRANTS: _describe_shown,
+    TABLES: _describe_owner("TABLE", _TABLE, "table_owner"),
+    "schemata": _describe_owner("SCHEMA", _SCHEMA, "schema_owner"),
+    "catalogs": _describe_owner("CATALOG", _CATALOG, "catalog_owner"),
+    TABLE_SHARES: _describe_shared("TABLE", _NAMED_TABLE),
+    SCHEMA_SHARES: _describe_shared("SCHEMA", _SCHEMA),
+    RECIPIENTS: _describe_recipient,
+}
+LAYOUTS = tuple(
+    Layout(header.needed, _DESCRIBERS[name], name, header.further)
+    for name, header in _PUBLISHED.headers.items()
+    if name in _DESCRIBERS
+)
+#: Masks and row filters; `information_schema` names the table in either way.
+POLICY_LAYOUTS = tuple(
+    build_policy_layout(kind, table, f"{word}_name", *others, further=_PUBLISHED.headers[layout].further)
+    for table in (_NAMED_TABLE, _TABLE)
+    for kind, word, layout, others in (
+        (PolicyKind.MASK, "mask", "column_masks", ("column_name",)),
+        (PolicyKind.ROWS, "filter", "row_filters", ()),
+    )
 )
 
 
 def find_layout_name(columns: Sequence[str]) -> str:
     """Return the name of the layout of a file with these columns, "" for none."""
     names = [name for name in columns if name not in LINE_COLUMNS]
-    return next((layout.name for layout in LAYOUTS if not any(layout.find_misfit(names))), "")
+    return next((layout.name for layout in LAYOUTS if not any(layout.header.find_misfit(names))), "")

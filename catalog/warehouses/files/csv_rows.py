@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from catalog.sql_text import quote_text
+from catalog.warehouses.files.headers import Header, choose_header
 from catalog.warehouses.files.lines import LINE_COLUMNS, find_first_line, read_lines
 from catalog.warehouses.warehouse import BadExports, Export
 
@@ -20,12 +21,18 @@ _IS_PLAIN = """(NOT contains(row_text, '"') AND NOT contains(row_text, '\\0'))""
 _HAS_OPEN_QUOTE = """contains(row_text, '"') AND (length(row_text) - length(replace(row_text, '"', ''))) % 2 = 1"""
 
 
-def read_csv(spark: SparkSession, folder: str, export: Export, pattern: str, required: Sequence[str]) -> DataFrame:
-    """Return the lines of CSV files: their columns, named in lower case, and LINE_COLUMNS. Raises BadExports."""
+def read_csv(
+    spark: SparkSession, folder: str, export: Export, pattern: str, headers: Sequence[Header] = ()
+) -> DataFrame:
+    """Return the lines of CSV files: their columns, named in lower case, and LINE_COLUMNS.
+
+    Raises BadExports, also where there are `headers` and the files have none of them.
+    """
     lines = read_lines(spark, folder, pattern, has_header=True)
     header = list(_read_header(find_first_line(lines)))
-    if missing_names := [name for name in required if name not in header]:
-        raise BadExports(f"The files {pattern} of the export {export.name} lack the column {missing_names[0]}.")
+    if headers:
+        named_columns = [name for name in header if not name.startswith(_UNNAMED)]
+        choose_header(named_columns, export, pattern, headers)
     if not header:
         raise BadExports(
             f"The files {pattern} of the export {export.name} are empty: their first line names the columns."

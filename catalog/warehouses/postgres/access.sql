@@ -1,7 +1,7 @@
 -- What everybody may do, as the server itself answers: holder, privilege, on what. It is read before and after statements.
 -- That superusers may do everything is one fact: what is granted to them changes nothing.
 WITH relation AS (
-    SELECT class.oid, class.relowner, quote_ident(schema.nspname) || '.' || quote_ident(class.relname) AS name
+    SELECT class.oid, class.relowner, class.relacl, quote_ident(schema.nspname) || '.' || quote_ident(class.relname) AS name
     FROM pg_class AS class
     JOIN pg_namespace AS schema ON schema.oid = class.relnamespace
     WHERE class.relkind IN ('r', 'v', 'm', 'f', 'p')
@@ -22,6 +22,22 @@ CROSS JOIN relation
 CROSS JOIN (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('REFERENCES')) AS privilege (name)
 WHERE NOT has_table_privilege(account.oid, relation.oid, privilege.name)
     AND has_any_column_privilege(account.oid, relation.oid, privilege.name)
+UNION ALL
+SELECT pg_get_userbyid(granted.grantee), granted.privilege_type || ' WITH GRANT OPTION', relation.name
+FROM relation
+CROSS JOIN LATERAL (
+    SELECT * FROM aclexplode(relation.relacl)
+    UNION ALL
+    SELECT entry.*
+    FROM pg_attribute AS attribute
+    CROSS JOIN LATERAL aclexplode(attribute.attacl) AS entry
+    WHERE attribute.attrelid = relation.oid
+) AS granted
+WHERE granted.is_grantable AND granted.grantee <> relation.relowner
+UNION ALL
+SELECT pg_get_userbyid(member), 'ADMIN OPTION', 'role ' || quote_ident(pg_get_userbyid(roleid))
+FROM pg_auth_members
+WHERE admin_option
 UNION ALL
 SELECT pg_get_userbyid(relation.relowner), 'OWNER', relation.name
 FROM relation

@@ -42,9 +42,12 @@ def build_grant_details(grantor: str, *, is_grantable: str, owner: str = NO_TEXT
     return f"to_json(named_struct({fields}, 'column', {column}))"
 
 
-def build_member_details(grantor: str, *, is_chained: str) -> str:
-    """Return the details of a membership; `is_chained`: it ends with that of its grantor, as since PostgreSQL 16."""
-    return f"to_json(named_struct('grantor', {grantor}, 'is_chained', {is_chained}))"
+def build_member_details(grantor: str, *, is_chained: str, is_admin: str) -> str:
+    """Return the details of a membership.
+
+    `is_chained`: it ends with that of its grantor, as since PostgreSQL 16. `is_admin`: its member may pass it on.
+    """
+    return f"to_json(named_struct('grantor', {grantor}, 'is_chained', {is_chained}, 'is_admin', {is_admin}))"
 
 
 def _describe_relation(_rows: DataFrame, _export: Export) -> dict[str, str]:
@@ -139,15 +142,19 @@ def _describe_member(_rows: DataFrame, _export: Export) -> dict[str, str]:
     return {
         **describe_membership("role_name", "member_name", f"'{ANYBODY}'"),
         "condition": describe_hold(inherits, can_set),
-        "details": build_member_details("grantor_name", is_chained=is_true("depends_on_grantor")),
+        "details": build_member_details("grantor_name", is_chained=is_true("depends_on_grantor"), is_admin=is_admin),
         "said_rule": f"""CASE WHEN NOT ({inherits} OR {can_set} OR {is_admin})
             THEN '{PassRule.IDLE_MEMBERSHIP}' END""",
     }
 
 
+#: How a member holds a role that he may only give, such as whoever made it since PostgreSQL 16.
+BY_GIVING = "by giving it to himself"
+
+
 def describe_hold(inherits: str, can_set: str) -> str:
     """Return how a member uses a role that does not simply give him its privileges, null where it does."""
-    return f"CASE WHEN {inherits} THEN NULL WHEN {can_set} THEN 'by SET ROLE only' ELSE 'by giving it to himself' END"
+    return f"CASE WHEN {inherits} THEN NULL WHEN {can_set} THEN 'by SET ROLE only' ELSE '{BY_GIVING}' END"
 
 
 LAYOUTS = (
@@ -181,4 +188,7 @@ POLICY_LAYOUT = build_policy_layout(
     "policy_name",
     *("command", "role_names", "permissive", "has_row_security", "forces_row_security"),
     switches=("has_row_security",),
+    owner_switch="forces_row_security",
+    layout="row_policies",
+    further=(),
 )

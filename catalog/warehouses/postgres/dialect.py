@@ -12,18 +12,14 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import (
-    describe_role,
-    describe_stranger,
-    dotted_name,
-    find_identifier,
-    render_note,
-)
+from catalog.warehouses.difference_words import describe_dependents, describe_role, doubt_owner
 from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
+from catalog.warehouses.named_accounts import NamedAccountsDialect
 from catalog.warehouses.postgres.privileges import COLUMN_PRIVILEGES, DATA_ROLES, OWNER, SUPERUSER
 from catalog.warehouses.postgres.source import PostgresSource, SourceGrant, read_source
 from catalog.warehouses.principals import split_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, SqlDialect, count_missing_parts, find_object_path
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
 
@@ -40,7 +36,7 @@ _ALTERED_TYPES = {"PARTITIONED TABLE": "TABLE", None: "TABLE"}
 
 
 @dataclass(frozen=True)
-class PostgresDialect(SqlDialect):
+class PostgresDialect(NamedAccountsDialect):
     """The dialect of PostgreSQL; `source` is what it knows of the server."""
 
     source: PostgresSource = field(default_factory=PostgresSource)
@@ -60,7 +56,7 @@ class PostgresDialect(SqlDialect):
     def grant_access(self, export: Export, difference: DifferenceRow) -> str:
         """Return the GRANT of the level `wanted`, or of what lets the role into a container."""
         role = self.find_role(export, difference)
-        if not _are_nameable(role, *find_object_path(export, difference)):
+        if not self.is_nameable(role, *find_object_path(export, difference)):
             return ""
         if difference["object"] and not difference["entity"] and difference["wanted"] is None:
             return self._render_entry(export, difference)
@@ -82,15 +78,10 @@ class PostgresDialect(SqlDialect):
         privilege, word = ("CONNECT", "DATABASE") if difference["object_type"] == "DATABASE" else ("USAGE", "SCHEMA")
         return f"GRANT {privilege} ON {word} {self.quote_name(path[-1])} TO {grantee};"
 
-    def revoke_access(self, export: Export, difference: DifferenceRow) -> str:
-        """Return what takes the privileges of a difference, or the role that they come through."""
-        names = (difference["grantee"] or self.find_role(export, difference), difference["via"] or "")
-        return super().revoke_access(export, difference) if _are_nameable(*filter(None, names)) else ""
-
     def change_level(self, export: Export, difference: DifferenceRow) -> str:
         """Return what makes access at one level access at the level `wanted`: an owner needs no grant."""
         grantee = difference["grantee"] or self.find_role(export, difference)
-        if not _are_nameable(*filter(None, (grantee, difference["via"]))):
+        if not self.is_nameable(*filter(None, (grantee, difference["via"]))):
             return ""
         is_owner = not difference["via"] and OWNER in list_privileges(export, difference["bits"] or 0)
         if is_owner and not export.owner:
@@ -120,7 +111,9 @@ class PostgresDialect(SqlDialect):
         if path in self.source.grants and table_privileges:
             lines += self._render_known_revokes(export, difference, grantee, table_privileges)
         else:
-            lines += super().render_revokes(export, difference, table_privileges)
+            revokes = super().render_revokes(export, difference, table_privileges)
+            hides_owner = any(details.get("hides_owner") for details in parse_details(difference["details"]))
+            lines += doubt_owner(grantee, revokes) if hides_owner else revokes
         return [*lines, *self._render_column_revokes(export, difference, grantee, table_privileges)]
 
     def _render_known_revokes(
@@ -149,8 +142,9 @@ class PostgresDialect(SqlDialect):
         """Return notes about what CASCADE takes beside, and the GRANTs of what should stay."""
         lines = []
         for name in names:
-            for grant in self.source.list_dependents(path, grantee, name):
-                lines.append(render_note(f"CASCADE also takes {name} from {grant.grantee}, to whom it was passed on."))
+            dependents = self.source.list_dependents(path, grantee, name)
+            lines += describe_dependents(name, [grant.grantee for grant in dependents])
+            for grant in dependents:
                 others = self.source.list_grants(path, grant.grantee, name)
                 is_kept = any(other.grantor == self.source.owners[path] for other in others)
                 if not is_kept and not self.source.is_revoked(path, grant):
@@ -192,7 +186,7 @@ class PostgresDialect(SqlDialect):
 
     def revoke_future(self, export: Export, difference: DifferenceRow) -> str:
         """Return what ends the default privileges of a difference."""
-        if not _are_nameable(difference["grantee"]):
+        if not self.is_nameable(difference["grantee"]):
             return ""
         names: dict[tuple[str, str], list[str]] = defaultdict(list)
         for details in parse_details(difference["details"]):
@@ -206,37 +200,43 @@ class PostgresDialect(SqlDialect):
             for (role, schema), privileges in sorted(names.items())
         )
 
-    def enforce_policies(self, _export: Export, difference: DifferenceRow) -> str:
+    def enforce_policies(self, export: Export, difference: DifferenceRow) -> str:
         """Return the statement as a note: what reads all rows, such as a backup, may have to."""
-        name = self.quote_name(difference["grantee"])
+        name, path = self.quote_name(difference["grantee"]), find_object_path(export, difference)
+        if len(path) > self.table_parts:
+            table = self.quote_path(path[-self.table_parts :])
+            words = f"If its row filters should bind the owner, too: ALTER TABLE {table} FORCE ROW LEVEL SECURITY;"
+            return render_note(words)
         return render_note(f"If its row filters should bind {difference['grantee']}: ALTER ROLE {name} NOBYPASSRLS;")
 
     # -- roles and members ---------------------------------------------------------------------------------------------
 
-    def create_role(self, export: Export, difference: DifferenceRow) -> str:
-        """Return the CREATE ROLE of a role that the source lacks, with what it should open, and to whom."""
-        name = self.find_role(export, difference)
-        if not _are_nameable(name):
-            return ""
-        lines = [super().create_role(export, difference)]
-        for details in parse_details(difference["details"]):
-            paths = [[export.spell(part) for part in dataset.split(".")] for dataset in details.get("datasets") or ()]
-            lines += self._render_grants(name, self.levels[difference["wanted"]], paths)
-            role = self.quote_name(name)
-            lines += [f"GRANT {role} TO {self.quote_name(account)};" for account in details.get("accounts") or ()]
-            lines += [describe_stranger(person, name) for person in details.get("people") or ()]
-        return "\n".join(lines)
+    def is_nameable(self, *names: str) -> bool:
+        """Whether SQL can name these: it cuts long names off, and catalogs show a number for a role that is gone."""
+        return all(
+            name
+            and _LINE_ENDS.isdisjoint(name)
+            and len(name.encode()) <= _MAX_NAME_BYTES
+            and not _GONE_PATTERN.match(name)
+            for name in names
+        )
 
-    def _render_grants(self, role: str, privileges: str, paths: Sequence[Sequence[str]]) -> Iterator[str]:
-        """Yield the GRANTs of a new role, and notes about relations that do not exist."""
+    def render_opening(
+        self, _export: Export, difference: DifferenceRow, role: str, paths: Sequence[Sequence[str]]
+    ) -> Iterator[str]:
+        """Yield what lets a new role in, its GRANTs, and notes about relations that do not exist."""
+        privileges, grantee = self.levels[difference["wanted"]], self.render_principal(None, role)
         known_paths = [path for path in paths if self._is_there(path)]
+        for database in sorted({path[0] for path in known_paths if len(path) > self.table_parts}):
+            if self.source.open_containers.get(database) is False:
+                yield f"GRANT CONNECT ON DATABASE {self.quote_name(database)} TO {grantee};"
         for container in sorted({tuple(path[:-1]) for path in known_paths}):
             if self._is_closed(container):
                 yield self._render_usage(container[-1], role)
         for path in paths:
             if path in known_paths:
                 relation = self.quote_path(path[-self.table_parts :])
-                yield f"GRANT {privileges} ON TABLE {relation} TO {self.render_principal(None, role)};"
+                yield f"GRANT {privileges} ON TABLE {relation} TO {grantee};"
             else:
                 yield render_note(f"The source has no relation {'.'.join(path)}.")
 
@@ -257,24 +257,18 @@ class PostgresDialect(SqlDialect):
         )
 
     def add_member(self, export: Export, difference: DifferenceRow) -> str:
-        """Return the GRANT of a role to the account that the export names; only a plain export has others guessed."""
-        if difference["kind"] == Grantee.GROUP or export.warehouse.guesses_accounts:
-            return super().add_member(export, difference)
-        role = difference["object"] or self.find_role(export, difference)
-        account = difference["grantee"]
-        if not account:
-            return describe_stranger(find_identifier(difference["actor"]), dotted_name(role))
-        if not _are_nameable(role, account):
-            return ""
-        return self.render_membership("GRANT", role, difference["kind"], account)
+        """Return the GRANT of a role to the account that the export names; groups have the names of the catalog."""
+        base = SqlDialect if difference["kind"] == Grantee.GROUP else NamedAccountsDialect
+        return base.add_member(self, export, difference)
 
-    def remove_member(self, export: Export, difference: DifferenceRow) -> str:
-        """Return the REVOKE of a role from an account."""
-        role = difference["via"] or difference["object"] or self.find_role(export, difference)
-        if not _are_nameable(role, difference["grantee"]):
-            return ""
+    def render_hold(
+        self, export: Export, difference: DifferenceRow, verb: str, role: str, kind: str | None, account: str
+    ) -> str:
+        """Return the GRANT of a role, or the REVOKEs of a membership."""
+        if verb == "GRANT":
+            return super().render_hold(export, difference, verb, role, kind, account)
         grantors = {details.get("grantor") for details in parse_details(difference["details"])}
-        return "\n".join(self._render_member_revokes(role, difference["grantee"], grantors))
+        return "\n".join(self._render_member_revokes(role, account, grantors))
 
     def revoke_role(self, export: Export, difference: DifferenceRow) -> str:
         """Return what takes an inherited role: it may come through others, of which one is taken."""
@@ -303,8 +297,8 @@ class PostgresDialect(SqlDialect):
             membership for membership in self.source.memberships if membership.is_chained and membership.role == role
         ]
         dependents = [membership for membership in chained_memberships if membership.grantor == member]
+        lines += describe_dependents(role, [membership.member for membership in dependents])
         for membership in dependents:
-            lines.append(render_note(f"CASCADE also takes {role} from {membership.member}, to whom it was passed on."))
             if (membership.member, role) not in self.source.taken_members:
                 lines.append(f"GRANT {self.quote_name(role)} TO {self.quote_name(membership.member)};")
         end = " CASCADE" if dependents else ""
@@ -313,17 +307,42 @@ class PostgresDialect(SqlDialect):
             is_chained = any(membership.member == member for membership in chained_memberships)
             if is_chained and (grantor, role) in self.source.taken_members:
                 lines.append(render_note(f"{role} ends with the membership of {grantor}, who passed it on."))
-            elif _are_nameable(grantor):
+            elif self.is_nameable(grantor):
                 lines.append(f"{statement} GRANTED BY {self.quote_name(grantor)}{end};")
         return lines or [f"{statement}{end};"]
 
+    # -- what takes a repair back --------------------------------------------------------------------------------------
 
-def _are_nameable(*names: str) -> bool:
-    """Whether SQL can name these: it cuts long names off, and catalogs show a number for a role that is gone."""
-    return all(
-        name and _LINE_ENDS.isdisjoint(name) and len(name.encode()) <= _MAX_NAME_BYTES and not _GONE_PATTERN.match(name)
-        for name in names
-    )
+    def render_inverse(self, export: Export, difference: DifferenceRow, repair: str) -> str:
+        """Return what takes a repair back, also what was passed on, by those who passed it on."""
+        lines = super().render_inverse(export, difference, repair).split("\n")
+        if difference["type"] == "EXTRA_MEMBER":
+            role = difference["via"] or difference["object"]
+            lines = [self._restore_option(line, role, difference["grantee"]) for line in lines]
+        path, grantee = difference["object"] or "", difference["grantee"] or self.find_role(export, difference)
+        names = self.source.revoked.get((path, grantee), frozenset())
+        if path not in self.source.grants or not names:
+            return "\n".join(lines)
+        scope, restored = self.render_scope(export, difference), []
+        for name in sorted(names):
+            own_grants = self.source.list_grants(path, grantee, name)
+            for grant in (*own_grants, *self.source.list_dependents(path, grantee, name)):
+                option = " WITH GRANT OPTION" if grant.is_grantable else ""
+                statement = f"GRANT {name} {scope} TO {self.render_principal(None, grant.grantee)}{option};"
+                restored.append(self._run_as(grant.grantor, statement, owner=self.source.owners[path]))
+        # Of the others, those that take back what stayed, or are about columns or the owner, remain.
+        others = [line for line in lines if not line.startswith(("GRANT ", "SET ROLE ")) or '("' in line]
+        return "\n".join((*restored, *others))
+
+    def _restore_option(self, line: str, role: str, member: str) -> str:
+        """Return the GRANT of a role to a member with the option that he had."""
+        for membership in self.source.memberships:
+            grantor = f" GRANTED BY {self.quote_name(membership.grantor)};"
+            is_his = (membership.role, membership.member) == (role, member) and line.endswith((grantor, '";'))
+            if is_his and membership.is_admin and line.startswith("GRANT "):
+                start = line.removesuffix(grantor).removesuffix(";")
+                return f"{start} WITH ADMIN OPTION{grantor if line.endswith(grantor) else ';'}"
+        return line
 
 
 DIALECT = PostgresDialect(

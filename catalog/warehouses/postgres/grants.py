@@ -15,10 +15,9 @@ from catalog.warehouses.grant_facts import FactKind, Grantee
 from catalog.warehouses.layouts import LayoutForm
 from catalog.warehouses.pass_rules import PassRule
 from catalog.warehouses.postgres import catalog_layouts, schema_layouts
-from catalog.warehouses.postgres.catalog_layouts import LOGIN
+from catalog.warehouses.postgres.catalog_layouts import BY_GIVING, LOGIN
 from catalog.warehouses.postgres.privileges import BYPASS, DATA_ROLES, SUPERUSER
-from catalog.warehouses.principals import SEPARATOR
-from catalog.warehouses.warehouse import BadExports, Export
+from catalog.warehouses.warehouse import Export
 
 _FORM = LayoutForm(
     layouts=(*catalog_layouts.LAYOUTS, *schema_layouts.LAYOUTS), harmless=("REFERENCES", "TRIGGER", "MAINTAIN")
@@ -38,31 +37,13 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     if schema_layouts.COLUMN_PRIVILEGES in described_files.layout_names:
         rows = schema_layouts.resolve_columns(rows)
     if schema_layouts.MEMBERS in described_files.layout_names:
-        rows = schema_layouts.resolve_inheritance(rows)
+        rows = schema_layouts.resolve_inheritance(schema_layouts.resolve_numbers(rows))
     people = _find_people(rows, export)
-    if export.database:
-        _check_database(rows, export)
-    databases = [export.database] if export.database else _list_databases(rows)
+    layouts.check_database(rows, export)
+    databases = [export.database] if export.database else layouts.list_databases(rows)
     if databases:
         rows = _add_grants_of_roles(rows, databases)
     return [*plain_frames, layouts.build_facts(_resolve_grantees(rows, people), export, _FORM)]
-
-
-def _check_database(rows: DataFrame, export: Export) -> None:
-    """Raise BadExports when no row is of the database of an export, and some are of another one."""
-    is_here = f"path = {quote_text(export.database)} OR startswith(path, {quote_text(export.database + SEPARATOR)})"
-    if not rows.filter(f"NOT {_IS_ROLE_ROW} AND ({is_here})").head(1) and (databases := _list_databases(rows)):
-        raise BadExports(
-            f"The files of the export {export.name} are of the database {', '.join(databases)}, and exports.json says "
-            f"that they are of {export.database}."
-        )
-
-
-def _list_databases(rows: DataFrame) -> list[str]:
-    """Return the databases that the rows of an export name."""
-    database = f"substring_index(path, {quote_text(SEPARATOR)}, 1) AS name"
-    named_rows = rows.filter(f"is_row AND NOT {_IS_ROLE_ROW} AND path <> ''").selectExpr(database).distinct()
-    return sorted(row["name"] for row in named_rows.collect())
 
 
 def _add_grants_of_roles(rows: DataFrame, databases: Sequence[str]) -> DataFrame:
@@ -112,7 +93,7 @@ def _add_grants_of_roles(rows: DataFrame, databases: Sequence[str]) -> DataFrame
 
 
 def _find_people(rows: DataFrame, export: Export) -> DataFrame:
-    """Return the names (`person`) of those who can sign in and that nobody is a member of.
+    """Return the names (`person`) of those who can sign in and that nobody is a member of, but to administer them.
 
     Where no file says who can sign in, these are the members that nobody is a member of.
     """
@@ -121,7 +102,8 @@ def _find_people(rows: DataFrame, export: Export) -> DataFrame:
     logins = rows.filter(f"grantee_type = '{LOGIN}'").selectExpr("grantee AS person")
     if logins.isEmpty():
         logins = members.selectExpr("grantee AS person")
-    people = logins.join(members.selectExpr("path AS person"), "person", "left_anti")
+    held = members.filter(f"said_rule IS NULL AND coalesce(condition, '') <> '{BY_GIVING}'")
+    people = logins.join(held.selectExpr("path AS person"), "person", "left_anti")
     return people.filter(f"NOT {is_among('person', export.roles)}").distinct()
 
 

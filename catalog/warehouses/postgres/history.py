@@ -38,11 +38,12 @@ _EXPLAINING_PATTERN = r"(?i)^\s*explain\b(?!\s*(\([^)]*\banaly[sz]e\b|(verbose\s
 _WORDY_FUNCTION_PATTERN = r"(?i)\b(extract|substring|trim|overlay|position)\s*\([^()]*\)"
 #: What is left out of a statement before it is looked at.
 _COMMENT_PATTERN = r"--[^\n]*"
+_NO_CATALOG = r"(?!\s*(pg_catalog\.)?\"?pg_\w|\s*information_schema\.)"
 #: What shows that a statement is about a table: after FROM stands a name that is none of a function. The catalogs of
 #: the system, which an export of grants reads, hold no data of tables, and pgaudit does not name them.
 _TABLE_PATTERN = (
-    r"(?i)^\s*(copy(?!\s*\()|table|truncate)\b|\b(into|update)\s|\b(from|join)\s+(only\s+)?+(lateral\b\s*)?+"
-    r"(?!\d)(?!(pg_catalog\.)?\"?pg_\w|information_schema\.)[\w.$\"]++(?!\s*\()"
+    rf"(?i)^\s*(copy(?!\s*\()\b{_NO_CATALOG}|table\b{_NO_CATALOG}|truncate\b)|\b(into|update)\s"
+    rf"|\b(from|join)\s+(only\s+)?+(lateral\b\s*)?+(?!\d){_NO_CATALOG}[\w.$\"]++(?!\s*\()"
 )
 #: Words of the log for how bad an entry is: a line without one is of another kind of file.
 _SEVERITIES = (

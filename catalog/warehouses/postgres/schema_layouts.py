@@ -34,6 +34,10 @@ _TABLE = ("grantee", "table_catalog", "table_schema", "table_name", "privilege_t
 _GRANT_OPTIONS = ("grantor", "is_grantable")
 #: Options of each membership, since PostgreSQL 16.
 _OPTIONS = frozenset({"inherit_option", "set_option"})
+#: What is wrong with a membership of numbers, which no file explains.
+_NUMBERED = (
+    "It has the numbers of roles: export roleid::regrole and member::regrole, or pg_roles with its column oid, too."
+)
 #: The grantee; PUBLIC is a word, and no role is called public.
 _GRANTEE = "CASE WHEN grantee = 'PUBLIC' THEN 'public' ELSE grantee END"
 
@@ -42,7 +46,7 @@ def _describe_table(rows: DataFrame, _export: Export) -> dict[str, str]:
     privilege = normalize_word("privilege_type")
     # Nobody but the owner has a grant of his own making.
     is_own = "coalesce(grantor = grantee, false)" if "grantor" in rows.columns else "false"
-    details = NO_TEXT
+    details = "to_json(named_struct('hides_owner', true))" if "grantor" not in rows.columns else NO_TEXT
     if "grantor" in rows.columns and "is_grantable" in rows.columns:
         column = "column_name" if "column_name" in rows.columns else NO_TEXT
         details = build_grant_details("grantor", is_grantable=is_true("is_grantable"), column=column)
@@ -95,6 +99,32 @@ def resolve_inheritance(rows: DataFrame) -> DataFrame:
     return rows.join(strict_roles, "grantee", "left").selectExpr(*columns)
 
 
+def resolve_numbers(rows: DataFrame) -> DataFrame:
+    """Return described rows, in which memberships name roles in place of their numbers, as far as `pg_roles` has both.
+
+    The others are quarantined.
+    """
+    is_numbered = f"said_problem = {quote_text(_NUMBERED)}"
+    if not rows.filter(is_numbered).head(1):
+        return rows
+    known_roles = rows.filter("privilege = 'EXISTS'").selectExpr("get_json_object(details, '$.oid') AS number", "path")
+    known_roles = known_roles.filter("number IS NOT NULL").distinct()
+    numbers = {"path": "path", "grantee": "grantee", "grantor": "get_json_object(details, '$.grantor')"}
+    joined_rows = rows
+    for key, number in numbers.items():
+        names = known_roles.toDF(f"{key}_number", f"{key}_name")
+        joined_rows = joined_rows.join(names, f.expr(f"{is_numbered} AND {number} = {key}_number"), "left")
+    is_chained, is_admin = (f"get_json_object(details, '$.{name}') = 'true'" for name in ("is_chained", "is_admin"))
+    details = build_member_details("grantor_name", is_chained=is_chained, is_admin=is_admin)
+    values = {
+        "path": "coalesce(path_name, path)",
+        "grantee": "coalesce(grantee_name, grantee)",
+        "details": f"CASE WHEN {is_numbered} THEN {details} ELSE details END",
+        "said_problem": "CASE WHEN path_name IS NULL OR grantee_name IS NULL THEN said_problem END",
+    }
+    return joined_rows.selectExpr(*(f"{values.get(name, name)} AS {name}" for name in rows.columns))
+
+
 def _describe_other(kind: str) -> layouts.DescribeRows:
     def describe(_rows: DataFrame, _export: Export) -> dict[str, str]:
         return {
@@ -130,7 +160,8 @@ def _describe_listed(rows: DataFrame, _export: Export) -> dict[str, str]:
         **describe_role("rolname"),
         "grantee_type": f"CASE WHEN {is_true('rolcanlogin')} THEN '{LOGIN}' ELSE '{ANYBODY}' END",
         "details": f"""to_json(named_struct(
-            'is_superuser', {is_superuser}, 'bypasses_row_security', {bypasses}, 'inherits', {inherits}))""",
+            'is_superuser', {is_superuser}, 'bypasses_row_security', {bypasses}, 'inherits', {inherits},
+            'oid', {"oid" if "oid" in rows.columns else NO_TEXT}))""",
     }
 
 
@@ -153,9 +184,14 @@ def _describe_member(role: str, member: str) -> layouts.DescribeRows:
         if "grantor" in rows.columns:
             # These columns came with the chain of grantors.
             is_chained = "true" if _OPTIONS & set(rows.columns) else "false"
-            details = build_member_details(unquote_name("grantor"), is_chained=is_chained)
+            is_admin = is_true("admin_option") if "admin_option" in rows.columns else "false"
+            details = build_member_details(unquote_name("grantor"), is_chained=is_chained, is_admin=is_admin)
         columns = describe_membership(unquote_name(role), unquote_name(member), f"'{ANYBODY}'")
-        return {**columns, "details": details, **_describe_options(rows)}
+        is_numbered = " OR ".join(f"trim({name}) RLIKE '^[0-9]+$'" for name in (role, member))
+        problem = f"CASE WHEN {is_numbered} THEN {quote_text(_NUMBERED)} END"
+        # A name of digits stands in quotation marks where the system writes it as a name.
+        numbers = {"said_problem": problem} if role == "roleid" else {}
+        return {**columns, "details": details, **_describe_options(rows), **numbers}
 
     return describe
 
@@ -221,5 +257,14 @@ LAYOUTS = (
     ),
 )
 POLICY_LAYOUT = build_policy_layout(
-    PolicyKind.ROWS, ("schemaname", "tablename"), "policyname", switches=("rowsecurity",)
+    PolicyKind.ROWS,
+    ("schemaname", "tablename"),
+    "policyname",
+    switches=("rowsecurity", "relrowsecurity"),
+    owner_switch="relforcerowsecurity",
+    layout="pg_policies",
+    further=(
+        *("permissive", "roles", "cmd", "qual", "with_check"),
+        *("rowsecurity", "relrowsecurity", "relforcerowsecurity"),
+    ),
 )

@@ -31,13 +31,14 @@ class SourceGrant:
 class SourceMembership:
     """A membership: `role` is held by `member`, who got it from `grantor`, "" where nothing says so.
 
-    `is_chained`: it ends with the membership of its grantor, as since PostgreSQL 16.
+    `is_chained`: it ends with the membership of its grantor, as since PostgreSQL 16. `is_admin`: he may pass it on.
     """
 
     role: str
     member: str
     grantor: str
     is_chained: bool = False
+    is_admin: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,18 +193,18 @@ def _read_relations(export: Export, facts: DataFrame, differences: DataFrame) ->
 
 def _read_memberships(facts: DataFrame, differences: DataFrame) -> Iterator[SourceMembership]:
     members = differences.filter("type = 'EXTRA_MEMBER'").selectExpr("grantee AS member_name").distinct()
-    fields = "from_json(details, 'grantor string, is_chained boolean')"
+    fields = "from_json(details, 'grantor string, is_chained boolean, is_admin boolean')"
     rows = facts.filter(f"what IN ('{FactKind.MEMBER}', '{FactKind.INHERIT}')").selectExpr(
         "what",
         "object",
         "grantee",
         f"{fields}.grantor AS grantor",
-        f"coalesce({fields}.is_chained, false) AS is_chained",
+        *(f"coalesce({fields}.{name}, false) AS {name}" for name in ("is_chained", "is_admin")),
     )
     is_asked = f"what = '{FactKind.INHERIT}' OR grantee = member_name OR grantor = member_name"
     rows = rows.join(members, f.expr("grantee = member_name OR grantor = member_name"), "left").filter(is_asked)
-    for row in rows.selectExpr("object", "grantee", "grantor", "is_chained").distinct().collect():
-        yield SourceMembership(row["object"], row["grantee"], row["grantor"] or "", row["is_chained"])
+    for row in rows.selectExpr("object", "grantee", "grantor", "is_chained", "is_admin").distinct().collect():
+        yield SourceMembership(row["object"], row["grantee"], row["grantor"] or "", row["is_chained"], row["is_admin"])
 
 
 def _read_open_containers(facts: DataFrame) -> dict[str, bool]:

@@ -16,7 +16,7 @@ _OBJECT = r'(?:TABLE|ALL TABLES IN SCHEMA|SCHEMA|DATABASE) "(?: \. ")*'
 _GRANTEE = r'(?:PUBLIC|")'
 _BY = r'(?: GRANTED BY ")?'
 #: Statements as words, in which a name in quotation marks is a `"`. What a preview does not compare, none of them can
-#: change: options to pass something on, functions, settings.
+#: change: functions, settings.
 _SHAPES = tuple(
     re.compile(pattern)
     for pattern in (

@@ -6,21 +6,23 @@ from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 
-from catalog.warehouses.difference_words import dotted_name, render_note
+from catalog.warehouses.difference_details import parse_details
+from catalog.warehouses.difference_words import dotted_name, doubt_owner
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
-from catalog.warehouses.named_accounts import NamedAccountsDialect, list_details
+from catalog.warehouses.named_accounts import NamedAccountsDialect
 from catalog.warehouses.principals import SHARE, split_principal
 from catalog.warehouses.redshift.privileges import (
     COLUMN_PRIVILEGES,
+    EMPTYING,
     OWNER,
     SHARE_PREFIX,
     SUPERUSER,
-    SUPERUSER_ROLE,
     SYSTEM_PREFIX,
     USAGE,
 )
 from catalog.warehouses.redshift.source import RedshiftSource, read_source
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, count_missing_parts, find_object_path
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
 
@@ -94,23 +96,29 @@ class RedshiftDialect(NamedAccountsDialect):
             ]
         if name.startswith((SHARE_PREFIX, SYSTEM_PREFIX)):
             return [render_note(f"{name} is a role of the system, from which nothing is taken: see who holds it.")]
-        lines = list(self._render_superuser_end(difference, grantee)) if SUPERUSER in privileges else []
+        lines = list(self._render_power_ends(difference, grantee)) if {SUPERUSER, EMPTYING} & {*privileges} else []
         if OWNER in privileges:
             return [*lines, self.render_owner_change(export, difference)]
         if USAGE in privileges:
             lines.append(f"REVOKE USAGE ON SCHEMA {self.quote_name(path[-1])} FROM {grantee};")
-        table_privileges = [name for name in privileges if name not in (SUPERUSER, USAGE, *COLUMN_PRIVILEGES)]
+        table_privileges = [name for name in privileges if name not in (SUPERUSER, EMPTYING, USAGE, *COLUMN_PRIVILEGES)]
         revokes = super().render_revokes(export, difference, table_privileges)
+        words = []
+        if revokes and any(item.get("is_grantable") for item in parse_details(difference["details"])):
+            words.append(
+                render_note(f"CASCADE also takes what {name} has passed on: to whom, no view of Redshift says.")
+            )
+            revokes = [f"{line.removesuffix(';')} CASCADE;" for line in revokes]
         if self.source.hides_owners and difference["kind"] == Grantee.USER and difference["entity"]:
-            revokes = [render_note(f"Unless {name} owns it, which no file says: {line}") for line in revokes]
-        return [*lines, *revokes, *self._render_column_revokes(export, difference, grantee, table_privileges)]
+            revokes = doubt_owner(name, revokes)
+        return [*lines, *words, *revokes, *self._render_column_revokes(export, difference, grantee, table_privileges)]
 
-    def _render_superuser_end(self, difference: DifferenceRow, grantee: str) -> Iterator[str]:
-        """Yield what ends the rights of a superuser: a membership, or words where it is an attribute."""
-        details = list_details(difference)
-        if any(item.get("role") for item in details):
-            yield f"REVOKE ROLE {self.quote_name(SUPERUSER_ROLE)} FROM {grantee};"
-        else:
+    def _render_power_ends(self, difference: DifferenceRow, grantee: str) -> Iterator[str]:
+        """Yield what ends rights on all tables: memberships, or words where it is an attribute."""
+        roles = sorted({item["role"] for item in parse_details(difference["details"]) if item.get("role")})
+        for role in roles:
+            yield f"REVOKE ROLE {self.quote_name(role)} FROM {grantee};"
+        if not roles:
             words = f"{difference['grantee']} is a superuser. If it need not be one: ALTER USER {grantee} NOCREATEUSER;"
             yield render_note(words)
 
@@ -119,7 +127,7 @@ class RedshiftDialect(NamedAccountsDialect):
     ) -> Iterator[str]:
         """Yield the REVOKEs of privileges on columns; one on the whole table takes those, too."""
         columns: dict[str, set[str]] = defaultdict(set)
-        for details in list_details(difference):
+        for details in parse_details(difference["details"]):
             if details.get("column") and details["privilege"] not in table_privileges:
                 columns[details["privilege"]].add(details["column"])
         for privilege, names in sorted(columns.items()):
@@ -135,7 +143,7 @@ class RedshiftDialect(NamedAccountsDialect):
         if not self.is_nameable(difference["grantee"]):
             return ""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for details in list_details(difference):
+        for details in parse_details(difference["details"]):
             names[details["owner"], details.get("schema") or ""].add(details["privilege"])
         grantee, order = self.render_grantee(export, difference), list(export.vocabulary)
         return "\n".join(

@@ -12,11 +12,20 @@ from catalog.warehouses import layouts
 from catalog.warehouses.grant_facts import SEPARATOR, FactKind
 from catalog.warehouses.layouts import LayoutForm
 from catalog.warehouses.pass_rules import PassRule
-from catalog.warehouses.redshift.layouts import ALL_SCHEMAS, EXTERNAL_SCHEMA, LAYOUTS
+from catalog.warehouses.redshift.layouts import (
+    ALL_SCHEMAS,
+    EXTERNAL_SCHEMA,
+    EXTERNAL_SCHEMAS,
+    LAYOUTS,
+    LISTED_SCHEMAS,
+    SCHEMA_GRANTS,
+)
 from catalog.warehouses.redshift.privileges import HARMLESS, OWNER, USAGE
 from catalog.warehouses.warehouse import Export
 
 _FORM = LayoutForm(layouts=LAYOUTS, harmless=HARMLESS)
+#: Layouts that say which schemas are external.
+KNOWING_LAYOUTS = frozenset({SCHEMA_GRANTS, EXTERNAL_SCHEMAS, LISTED_SCHEMAS})
 _IS_SCHEMA = f"object_type IN ('SCHEMA', '{EXTERNAL_SCHEMA}')"
 
 
@@ -26,7 +35,11 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     rows = files.rows
     if rows is None:
         return list(files.plain_frames)
-    rows = _open_external_schemas(_add_all_schemas(rows))
+    layouts.check_database(rows, export)
+    rows = _add_all_schemas(rows)
+    if not files.layout_names & KNOWING_LAYOUTS:
+        rows = _suspect_schemas(rows)
+    rows = _open_external_schemas(rows)
     return [*files.plain_frames, layouts.build_facts(_name_owners(rows), export, _FORM)]
 
 
@@ -53,6 +66,25 @@ def _add_all_schemas(rows: DataFrame) -> DataFrame:
         "said_rule": f"CASE WHEN {is_all} THEN '{PassRule.CONTAINER_PRIVILEGE}' ELSE said_rule END",
     }
     return rows.selectExpr(*(f"{own_values.get(name, name)} AS {name}" for name in rows.columns)).union(spread)
+
+
+def _suspect_schemas(rows: DataFrame) -> DataFrame:
+    """Return rows in which USAGE on a schema without a known table is passed: if it is external, this opens all of it.
+
+    It gets in all the same.
+    """
+    relations = rows.filter("object_type = 'TABLE'")
+    known = relations.selectExpr(f"substring_index(path, {quote_text(SEPARATOR)}, 2) AS schema_path").distinct()
+    suspects = rows.filter(f"said_kind = '{FactKind.ENTRY}' AND privilege = '{USAGE}'").selectExpr(
+        "path AS schema_path"
+    )
+    suspects = suspects.join(known, "schema_path", "left_anti").distinct()
+    names = sorted(row["schema_path"] for row in suspects.collect())
+    is_suspect = f"({is_among('path', names)} AND coalesce(said_kind, '') = '{FactKind.ENTRY}')"
+    own_rule = {"said_rule": f"CASE WHEN {is_suspect} THEN '{PassRule.MAYBE_EXTERNAL}' ELSE said_rule END"}
+    own_rows = rows.selectExpr(*(f"{own_rule.get(name, name)} AS {name}" for name in rows.columns))
+    entries = rows.filter(is_suspect).withColumn("is_counted", f.expr("false"))
+    return own_rows.union(entries.selectExpr(*rows.columns))
 
 
 def _open_external_schemas(rows: DataFrame) -> DataFrame:

@@ -5,18 +5,20 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from catalog.sql_text import NO_TEXT, list_texts, quote_text
-from catalog.warehouses.grant_facts import FactKind, Grantee
+from catalog.warehouses.grant_facts import FactKind, Grantee, PolicyKind
 from catalog.warehouses.layouts import DescribeRows, Layout, describe_membership, describe_role, join_path
 from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.policy_layouts import build_policy_layout
 from catalog.warehouses.principals import GROUP, SHARE, join_name
 from catalog.warehouses.redshift.privileges import (
+    BYPASS,
     CONTAINER_PRIVILEGES,
     ON_COLUMNS,
     OWNER,
     SERVICE_USER,
     SHARE_PREFIX,
     SUPERUSER,
-    SUPERUSER_ROLE,
+    SYSTEM_ROLES,
     USAGE,
 )
 from catalog.warehouses.row_facts import UNKNOWN_LEVEL
@@ -40,6 +42,8 @@ SCHEMA_GRANTS, RELATION_OWNERS, DEFAULTS, SHARED = (
     "SVV_DEFAULT_PRIVILEGES",
     "SVV_DATASHARE_OBJECTS",
 )
+
+EXTERNAL_SCHEMAS, LISTED_SCHEMAS = "SVV_EXTERNAL_SCHEMAS", "SVV_ALL_SCHEMAS"
 
 _ROLE, _USER = f"'{Grantee.ROLE}'", f"'{Grantee.USER}'"
 _IDENTITY = ("privilege_type", "identity_name", "identity_type")
@@ -84,7 +88,14 @@ def _describe_identity(name: str, identity_type: str) -> dict[str, str]:
 
 def _describe_relation(rows: DataFrame, export: Export) -> dict[str, str]:
     path = _join_path(rows, export, "namespace_name", "relation_name")
-    return {"object_type": "'TABLE'", "path": path, **_describe_identity("identity_name", "identity_type")}
+    identity = _describe_identity("identity_name", "identity_type")
+    return {"object_type": "'TABLE'", "path": path, **identity, "details": _describe_option(rows)}
+
+
+def _describe_option(rows: DataFrame) -> str:
+    """Return the details of a grant that may have been passed on: whom it was passed on to, no view says."""
+    details = f"to_json(named_struct('privilege', {_PRIVILEGE}, 'is_grantable', true))"
+    return f"CASE WHEN {_is_true('admin_option')} THEN {details} END" if "admin_option" in rows.columns else NO_TEXT
 
 
 def _describe_column(rows: DataFrame, export: Export) -> dict[str, str]:
@@ -96,6 +107,15 @@ def _describe_column(rows: DataFrame, export: Export) -> dict[str, str]:
         "details": column,
         "said_rule": f"CASE WHEN {_PRIVILEGE} = 'REFERENCES' THEN '{PassRule.NO_DATA_PRIVILEGE}' END",
     }
+
+
+def _describe_shown_column(rows: DataFrame, export: Export) -> dict[str, str]:
+    return {**_describe_column(rows, export), "path": _join_path(rows, export, "schema_name", "table_name")}
+
+
+def _describe_share_right(_rows: DataFrame, _export: Export) -> dict[str, str]:
+    identity = _describe_identity("identity_name", "identity_type")
+    return {"object_type": "'DATASHARE'", "path": "datashare_name", **identity}
 
 
 def _describe_function(rows: DataFrame, export: Export) -> dict[str, str]:
@@ -142,12 +162,15 @@ def _describe_default(rows: DataFrame, export: Export) -> dict[str, str]:
 
 def _describe_schema(rows: DataFrame, export: Export) -> dict[str, str]:
     is_external = _is_true("is_external") if "is_external" in rows.columns else "false"
+    scope = _describe_scope(rows, "SCHEMA")
     return {
         "path": _join_path(rows, export, "namespace_name"),
-        **_describe_scope(rows, "SCHEMA"),
+        **scope,
         "object_type": f"CASE WHEN {is_external} THEN '{EXTERNAL_SCHEMA}' ELSE 'SCHEMA' END",
         # Our query has a row of the owner, who gets in; the view has none.
-        "condition": NO_TEXT if "is_external" in rows.columns else f"'{OTHERS_ENTER}'",
+        "condition": NO_TEXT
+        if "is_external" in rows.columns
+        else f"CASE WHEN {scope['said_kind']} IS NOT NULL THEN '{OTHERS_ENTER}' END",
     }
 
 
@@ -192,6 +215,7 @@ def _describe_shown(rows: DataFrame, export: Export) -> dict[str, str]:
         **identity,
         "privilege": f"CASE WHEN {is_own} THEN '{OWNER}' ELSE {_PRIVILEGE} END" if has_grantor else _PRIVILEGE,
         "object_type": f"CASE WHEN {is_table} THEN 'TABLE' ELSE {container['object_type']} END",
+        "details": f"CASE WHEN {is_table} THEN {_describe_option(rows)} END",
         "path": f"""CASE WHEN {kind} = 'DATABASE' THEN {database}
             WHEN {kind} = 'SCHEMA' THEN {join_path(database, schema)}
             ELSE {join_path(database, "schema_name", "object_name")} END""",
@@ -237,22 +261,21 @@ def _describe_user(name: str, is_superuser: str) -> DescribeRows:
 
 
 def _describe_member(role: str, member: str, member_type: str) -> DescribeRows:
-    """Return a membership; one of the role of superusers is worth all that is in the database."""
+    """Return a membership; one of some roles of the system is worth a privilege on all that is in the database."""
 
     def describe(rows: DataFrame, export: Export) -> dict[str, str]:
         columns = describe_membership(role, member, member_type)
-        has_all = f"{role} = '{SUPERUSER_ROLE}'"
-        values = {
-            "object_type": "'DATABASE'",
-            "path": _find_database(rows, export),
-            "privilege": f"'{SUPERUSER}'",
-        }
+        choices = " ".join(f"WHEN '{name}' THEN '{privilege}'" for name, privilege in SYSTEM_ROLES.items())
+        privilege = f"CASE {role} {choices} END"
+        has_all = f"{role} IN {list_texts(SYSTEM_ROLES)}"
+        values = {"object_type": "'DATABASE'", "path": _find_database(rows, export), "privilege": privilege}
         details = f"to_json(named_struct('role', {role}))"
         return {
             **columns,
             **{name: f"CASE WHEN {has_all} THEN {value} ELSE {columns[name]} END" for name, value in values.items()},
             "condition": f"CASE WHEN {has_all} THEN concat('as a member of ', {role}) END",
             "details": f"CASE WHEN {has_all} THEN {details} END",
+            "said_kind": f"CASE WHEN {privilege} = '{BYPASS}' THEN '{FactKind.BYPASS}' END",
         }
 
     return describe
@@ -280,15 +303,21 @@ def _describe_shared(rows: DataFrame, export: Export) -> dict[str, str]:
     }
 
 
-def _describe_external(rows: DataFrame, export: Export) -> dict[str, str]:
-    return {
-        "object_type": f"'{EXTERNAL_SCHEMA}'",
-        "path": _join_path(rows, export, "schemaname"),
-        "privilege": "'EXISTS'",
-        "grantee_type": _ROLE,
-        "grantee": "schemaname",
-        "said_rule": f"'{PassRule.OTHER_OBJECT}'",
-    }
+def _describe_listed_schema(name: str) -> DescribeRows:
+    """Return what a row that lists a schema says: whether it is external."""
+
+    def describe(rows: DataFrame, export: Export) -> dict[str, str]:
+        is_external = f"{normalize_word('schema_type')} = 'EXTERNAL'" if "schema_type" in rows.columns else "true"
+        return {
+            "object_type": f"CASE WHEN {is_external} THEN '{EXTERNAL_SCHEMA}' ELSE 'SCHEMA' END",
+            "path": _join_path(rows, export, name),
+            "privilege": "'EXISTS'",
+            "grantee_type": _ROLE,
+            "grantee": name,
+            "said_rule": f"'{PassRule.OTHER_OBJECT}'",
+        }
+
+    return describe
 
 
 def _build_owner_layout(name: str, schema: str, relation: str, owner: str, further: Sequence[str]) -> Layout:
@@ -303,6 +332,12 @@ LAYOUTS = (
         _describe_column,
         "SVV_COLUMN_PRIVILEGES",
         _FURTHER,
+    ),
+    Layout(
+        ("schema_name", "table_name", "column_name", "object_type", *_IDENTITY),
+        _describe_shown_column,
+        "SHOW COLUMN GRANTS",
+        (*_FURTHER, "privilege_scope", "grantor_name"),
     ),
     Layout(("namespace_name", "relation_name", *_IDENTITY), _describe_relation, RELATIONS, _FURTHER),
     Layout(
@@ -390,8 +425,37 @@ LAYOUTS = (
     ),
     Layout(
         ("schemaname", "esoid", "eskind"),
-        _describe_external,
-        "SVV_EXTERNAL_SCHEMAS",
+        _describe_listed_schema("schemaname"),
+        EXTERNAL_SCHEMAS,
         ("database_name", "esowner", "databasename", "esoptions"),
+    ),
+    Layout(
+        ("database_name", "schema_name", "schema_owner", "schema_type"),
+        _describe_listed_schema("schema_name"),
+        LISTED_SCHEMAS,
+        ("schema_acl", "source_database", "schema_option"),
+    ),
+    Layout(
+        ("datashare_name", *_IDENTITY),
+        _describe_share_right,
+        "SVV_DATASHARE_PRIVILEGES",
+        ("identity_id", "admin_option"),
+    ),
+)
+POLICY_LAYOUTS = (
+    build_policy_layout(
+        PolicyKind.ROWS,
+        ("relschema", "relname"),
+        "polname",
+        switches=("is_pol_on", "is_rls_on"),
+        layout="SVV_RLS_ATTACHED_POLICY",
+        further=("relkind", "grantor", "grantee", "granteekind", "is_pol_on", "is_rls_on", "rls_conjunction_type"),
+    ),
+    build_policy_layout(
+        PolicyKind.MASK,
+        ("schema_name", "table_name"),
+        "policy_name",
+        layout="SVV_ATTACHED_MASKING_POLICY",
+        further=("table_type", "grantor", "grantee", "grantee_type", "priority", "input_columns", "output_columns"),
     ),
 )

@@ -8,8 +8,11 @@ from catalog.warehouses.levels import ADMIN, READ, WRITE
 ON_COLUMNS = " (COLUMNS)"
 #: USAGE is a privilege on data where a schema is external: its tables have none of their own.
 OWNER, SUPERUSER, USAGE = "OWNER", "SUPERUSER", "USAGE"
-#: The role whose members are superusers, and the user by which the service works on each cluster.
-SUPERUSER_ROLE, SERVICE_USER = "sys:superuser", "rdsdb"
+#: What the members of some roles of the system may do: empty all tables, and read what row filters leave out.
+EMPTYING, BYPASS = "TRUNCATE ALL TABLES", "IGNORE RLS"
+SYSTEM_ROLES: Mapping[str, str] = {"sys:superuser": SUPERUSER, "sys:dba": EMPTYING, "sys:secadmin": BYPASS}
+#: The user by which the service works on each cluster.
+SERVICE_USER = "rdsdb"
 #: Beginnings of the names of roles that stand for a datashare, and of those that the system defines.
 SHARE_PREFIX, SYSTEM_PREFIX = "ds:", "sys:"
 
@@ -20,6 +23,7 @@ PRIVILEGES: Mapping[str, int] = {
     **dict.fromkeys((OWNER, "ALL PRIVILEGES"), ADMIN),
     **COLUMN_PRIVILEGES,
     USAGE: READ,
+    EMPTYING: WRITE,
     SUPERUSER: ADMIN,
 }
 #: Privileges on tables that do not reach their rows.

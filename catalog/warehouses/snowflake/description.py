@@ -1,10 +1,35 @@
 """The description of Snowflake."""
 
 from catalog.warehouses.snowflake import grants, history, policies
-from catalog.warehouses.snowflake.coverage import find_coverage
 from catalog.warehouses.snowflake.dialect import DIALECT
+from catalog.warehouses.snowflake.layouts import (
+    DATABASE_LAYOUTS,
+    FUTURE_GRANTS,
+    GRANTS_TO_ROLES,
+    SCHEMA_LAYOUTS,
+    SHOW_GRANTS,
+    USERS,
+)
 from catalog.warehouses.snowflake.privileges import PRIVILEGES
-from catalog.warehouses.warehouse import Warehouse
+from catalog.warehouses.warehouse import ExportCoverage, Warehouse
+
+#: What an export cannot show that has none of these layouts.
+_LIMITS = (
+    ((GRANTS_TO_ROLES,), "SHOW GRANTS shows one role, user or object; all grants are in GRANTS_TO_ROLES."),
+    ((SHOW_GRANTS,), "What shares give to other accounts is in SHOW GRANTS TO SHARE."),
+    (DATABASE_LAYOUTS, "Which databases were made from shares is in DATABASES: without it they are guessed."),
+    ((USERS,), "Which accounts there are is in USERS: only those that hold something are known."),
+    ((FUTURE_GRANTS,), "What is granted on future tables is in SHOW FUTURE GRANTS IN DATABASE, and IN SCHEMA."),
+    (SCHEMA_LAYOUTS, "Which schemas have managed access is in SCHEMATA."),
+)
+
+
+def find_coverage(layouts: frozenset[str]) -> ExportCoverage:
+    """Return what an export shows whose files have these layouts."""
+    if not layouts:
+        return ExportCoverage()
+    return ExportCoverage(limits=tuple(words for names, words in _LIMITS if layouts.isdisjoint(names)))
+
 
 SNOWFLAKE = Warehouse(
     name="snowflake",

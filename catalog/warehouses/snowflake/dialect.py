@@ -5,18 +5,19 @@ A REVOKE of what somebody has passed on does nothing without CASCADE. Nothing is
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import describe_role, describe_stranger, render_note
+from catalog.warehouses.difference_words import describe_role
 from catalog.warehouses.grant_facts import Grantee
-from catalog.warehouses.levels import ADMIN, READ, WRITE
+from catalog.warehouses.levels import ADMIN, OWNERSHIPS, READ, WRITE
+from catalog.warehouses.named_accounts import NamedAccountsDialect
 from catalog.warehouses.principals import DATABASE_ROLE, INSTANCE_ROLE, SEPARATOR, describe_principal, split_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.snowflake.privileges import IMPORTED, MANAGE_GRANTS, READ_ONLY_TYPES
 from catalog.warehouses.snowflake.source import SnowflakeSource, read_source
-from catalog.warehouses.sql_dialect import READ_AND_WRITE, SqlDialect, find_object_path
+from catalog.warehouses.sql_dialect import READ_AND_WRITE, find_object_path
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
 
 #: Types of objects on which no access to one table is granted.
@@ -25,7 +26,7 @@ _MAX_NAME_LENGTH = 255
 
 
 @dataclass(frozen=True)
-class SnowflakeDialect(SqlDialect):
+class SnowflakeDialect(NamedAccountsDialect):
     """The dialect of Snowflake; `source` is what it knows of the account."""
 
     source: SnowflakeSource = field(default_factory=SnowflakeSource)
@@ -80,13 +81,21 @@ class SnowflakeDialect(SqlDialect):
         """Return the GRANT of the level `wanted`, or of what lets the role into a container."""
         role = self.find_role(export, difference)
         path = find_object_path(export, difference)
-        if not _are_nameable(role, *path):
+        if not self.is_nameable(role, *path):
             return ""
         if path[0] in self.source.imported:
             return self._render_import("GRANT", path[0], difference["kind"], role)
         if difference["object"] and not difference["entity"] and difference["wanted"] is None:
             return f"GRANT USAGE {self.render_scope(export, difference)} TO {self.render_grantee(export, difference)};"
-        return super().grant_access(export, difference)
+        grant = super().grant_access(export, difference)
+        return "\n".join([*self._let_in(path, self.render_grantee(export, difference)), grant])
+
+    def _let_in(self, path: Sequence[str], grantee: str) -> list[str]:
+        """Return what lets a role into containers of which no finding says that it does not get in."""
+        if not self.source.entered:
+            return []
+        unsaid = [size for size in (1, 2) if SEPARATOR.join(path[:size]) not in self.source.entered]
+        return [f"GRANT USAGE ON {_WIDE_TYPES[-size]} {self.quote_path(path[:size])} TO {grantee};" for size in unsaid]
 
     def render_grant(self, export: Export, difference: DifferenceRow, level: int) -> str:
         """Return the GRANT of a level on a table, or on all that a container has."""
@@ -125,11 +134,6 @@ class SnowflakeDialect(SqlDialect):
             return render_note(words)
         return super().change_level(export, difference)
 
-    def revoke_access(self, export: Export, difference: DifferenceRow) -> str:
-        """Return what takes the privileges of a difference, or the role that they come through."""
-        names = (difference["grantee"] or self.find_role(export, difference), difference["via"] or "")
-        return super().revoke_access(export, difference) if _are_nameable(*filter(None, names)) else ""
-
     def render_revokes(self, export: Export, difference: DifferenceRow, privileges: Sequence[str]) -> list[str]:
         """Return what takes privileges: of the account, of a database made from a share, or of an object."""
         grantee = self.render_grantee(export, difference)
@@ -140,14 +144,18 @@ class SnowflakeDialect(SqlDialect):
         if IMPORTED in privileges:
             lines.append(self._render_import("REVOKE", path.split(SEPARATOR)[0], difference["kind"], name))
         others = [privilege for privilege in privileges if privilege not in (MANAGE_GRANTS, IMPORTED)]
+        # An owner has ownership from itself, or from the owner before, and takes it along with what it passed on.
         grantors = {
-            grant.privilege: grant.grantor for grant in self.source.passed.get(path, ()) if grant.grantee == name
+            grant.privilege: grant.grantor
+            for grant in self.source.passed.get(path, ())
+            if grant.grantee == name and grant.privilege not in OWNERSHIPS
         }
         ended = [item for item in others if self.source.is_revoked(path, grantors.get(item, ""), item)]
         lines += [render_note(f"{item} ends with the grant of {grantors[item]}, who passed it on.") for item in ended]
         others = [privilege for privilege in others if privilege not in ended]
         is_passable = any(details.get("is_grantable") for details in parse_details(difference["details"]))
-        dependents = [grant for item in others for grant in self.source.list_dependents(path, name, item)]
+        passable = others if set(OWNERSHIPS).isdisjoint(others) else []
+        dependents = [grant for item in passable for grant in self.source.list_dependents(path, name, item)]
         scope = self.render_scope(export, difference)
         for grant in dependents:
             holder = describe_principal(grant.grantee)
@@ -171,7 +179,7 @@ class SnowflakeDialect(SqlDialect):
     def revoke_future(self, _export: Export, difference: DifferenceRow) -> str:
         """Return what ends the grants on future objects of a container."""
         path = str(difference["object"]).split(SEPARATOR)
-        if not _are_nameable(difference["grantee"], *path):
+        if not self.is_nameable(difference["grantee"], *path):
             return ""
         container = f"{'SCHEMA' if len(path) > 1 else 'DATABASE'} {self.quote_path(path)}"
         principal = self.render_principal(difference["kind"], difference["grantee"])
@@ -180,58 +188,58 @@ class SnowflakeDialect(SqlDialect):
             for details in sorted(parse_details(difference["details"]), key=str)
         )
 
-    # -- roles and members ---------------------------------------------------------------------------------------------
+    # -- roles ---------------------------------------------------------------------------------------------------------
 
-    def create_role(self, export: Export, difference: DifferenceRow) -> str:
-        """Return the CREATE ROLE of a role that the source lacks, with what it should open, and to whom."""
-        name = self.find_role(export, difference)
-        if not _are_nameable(name):
-            return ""
-        principal_type, parts = split_principal(name)
-        role = self.render_role(name)
-        lines = [f"CREATE {principal_type or 'ROLE'} IF NOT EXISTS {self.quote_path(parts)};"]
-        for details in parse_details(difference["details"]):
-            lines += self._render_openings(export, details, difference["wanted"], role)
-            lines += [f"GRANT {role} TO USER {self.quote_name(account)};" for account in details.get("accounts") or ()]
-            lines += [describe_stranger(person, describe_role(difference)) for person in details.get("people") or ()]
-        return "\n".join(lines)
+    def is_nameable(self, *names: str) -> bool:
+        """Whether statements can name these: a role of an instance is named by what contains it."""
+        parts = map(split_principal, names)
+        return super().is_nameable(*names) and all(
+            kind != INSTANCE_ROLE and len(path[-1]) <= _MAX_NAME_LENGTH for kind, path in parts
+        )
 
-    def _render_openings(self, export: Export, details: Any, level: int, role: str) -> Iterator[str]:
+    def render_creation(self, export: Export, difference: DifferenceRow) -> str:
+        """Return the CREATE ROLE of a role that the source lacks."""
+        principal_type, parts = split_principal(self.find_role(export, difference))
+        return f"CREATE {principal_type or 'ROLE'} IF NOT EXISTS {self.quote_path(parts)};"
+
+    def render_opening(
+        self, export: Export, difference: DifferenceRow, role: str, paths: Sequence[Sequence[str]]
+    ) -> Iterator[str]:
         """Yield the GRANTs of a new role: what lets it in, then what it opens."""
-        types = details.get("types") or {}
-        objects = [self._find_object(export, name, types.get(name)) for name in details.get("datasets") or ()]
+        grantee = self.render_role(role)
+        types = {
+            export.spell(name): object_type
+            for details in parse_details(difference["details"])
+            for name, object_type in (details.get("types") or {}).items()
+        }
+        objects = [self._find_object(export, name, types.get(name)) for name in map(".".join, paths)]
         for database in sorted({path[0] for path, _ in objects if path[0] in self.source.imported}):
-            yield f"GRANT {IMPORTED} ON DATABASE {self.quote_name(database)} TO {role};"
+            yield f"GRANT {IMPORTED} ON DATABASE {self.quote_name(database)} TO {grantee};"
         objects = [(path, kind) for path, kind in objects if path[0] not in self.source.imported]
         for word, size in (("DATABASE", 1), ("SCHEMA", 2)):
             for container_path in sorted({tuple(path[:size]) for path, _ in objects if len(path) > size}):
-                yield f"GRANT USAGE ON {word} {self.quote_path(container_path)} TO {role};"
+                yield f"GRANT USAGE ON {word} {self.quote_path(container_path)} TO {grantee};"
         for path, object_type in objects:
-            yield from self._render_dataset_grant(path, object_type, level, role)
+            yield from self._render_dataset_grant(path, object_type, difference["wanted"], grantee)
 
-    def drop_role(self, _export: Export, difference: DifferenceRow) -> str:
-        """Return words: what a role opens beside tables that the catalog has is in no finding."""
-        role = describe_role(difference)
-        return render_note(f"Name {role} on what it opens. Before you drop it, see SHOW GRANTS TO and OF it.")
+    # -- what takes a repair back --------------------------------------------------------------------------------------
 
-    def add_member(self, export: Export, difference: DifferenceRow) -> str:
-        """Return the statement that gives a role to an account, or words where the export names none."""
-        role = difference["object"] or self.find_role(export, difference)
-        account = difference["grantee"]
-        if not account:
-            return describe_stranger(difference["actor"].split(":", 3)[3], describe_role(difference))
-        return self.render_membership("GRANT", role, difference["kind"], account)
-
-
-def _are_nameable(*names: str) -> bool:
-    """Whether statements can name these: a role of an instance is named by what contains it."""
-    return all(
-        name
-        and "\0" not in name
-        and len(split_principal(name)[1][-1]) <= _MAX_NAME_LENGTH
-        and split_principal(name)[0] != INSTANCE_ROLE
-        for name in names
-    )
+    def render_inverse(self, export: Export, difference: DifferenceRow, repair: str) -> str:
+        """Return what takes a repair back; what CASCADE took from others returns as a grant of whoever runs it."""
+        lines = super().render_inverse(export, difference, repair).split("\n")
+        path, name = difference["object"] or "", difference["grantee"] or self.find_role(export, difference)
+        names = sorted(self.source.revoked.get((path, name), ()))
+        dependents = [grant for item in names for grant in self.source.list_dependents(path, name, item)]
+        if not dependents:
+            return "\n".join(lines)
+        # What was given to others in place of what they lose stays: nothing else would bring that back.
+        lines = [line for line in lines if not line.startswith("REVOKE ")]
+        scope = self.render_scope(export, difference)
+        for grant in dependents:
+            if self.source.is_revoked(path, grant.grantee, grant.privilege):
+                lines.append(f"GRANT {grant.privilege} {scope} TO {self.render_principal(grant.kind, grant.grantee)};")
+        holders = ", ".join(dict.fromkeys(describe_principal(grant.grantee) for grant in dependents))
+        return "\n".join((*lines, render_note(f"{holders} have it from you, and no longer from {name}.")))
 
 
 DIALECT = SnowflakeDialect(

@@ -23,6 +23,8 @@ from catalog.warehouses.row_facts import UNKNOWN_LEVEL, RowOutcome
 from catalog.warehouses.snowflake import layouts
 from catalog.warehouses.snowflake.layouts import COLUMNS, DATABASE_LAYOUTS, GRANTS_TO_ROLES
 from catalog.warehouses.snowflake.privileges import (
+    ACCOUNT_PRIVILEGES,
+    ACCOUNT_STARTS,
     ENTRIES,
     ENTRY_START,
     HARMLESS,
@@ -36,6 +38,11 @@ from catalog.warehouses.warehouse import Export
 _SEPARATOR = quote_text(SEPARATOR)
 _DATABASE = f"substring_index(path, {_SEPARATOR}, 1)"
 _SCHEMA = f"substring_index(path, {_SEPARATOR}, 2)"
+#: The name of an object for people, of a role without its type.
+_TYPE_START = quote_text(f"^{principals.DATABASE_ROLE}{SEPARATOR}")
+_BARE_PATH = f"replace(regexp_replace(path, {_TYPE_START}, ''), {_SEPARATOR}, '.')"
+#: The database of a role of one.
+_ROLE_DATABASE = f"get(split(path, {_SEPARATOR}), 1)"
 _ON_TABLE = f"object_type IN {list_texts(TABLE_TYPES)}"
 _IS_GRANT = "NOT is_revoked AND NOT is_future"
 _ON_SCOPED_ROLE = f"object_type IN {list_texts(principals.SCOPED_ROLE_TYPES)}"
@@ -130,19 +137,21 @@ def _spread_rows(rows: DataFrame, inventory: _Inventory) -> DataFrame:
     opens = f"{is_entry} AND object_type = 'DATABASE' AND privilege IN ('USAGE', '{IMPORTED}')"
     is_known, is_guessed = (is_among("path", names) for names in (inventory.imported, inventory.guessed))
     is_opening = f"({opens} AND ({is_known} OR {is_guessed} OR privilege = '{IMPORTED}'))"
-    is_reading = f"(object_type IN {list_texts(READING_TYPES)} AND {_IS_GRANT})"
+    # A role of a share opens what its provider says.
+    is_shared = f"(object_type = '{principals.DATABASE_ROLE}' AND {is_among(_ROLE_DATABASE, inventory.imported)})"
+    is_reading = f"((object_type IN {list_texts(READING_TYPES)} OR {is_shared}) AND {_IS_GRANT})"
     manages = f"(object_type = 'ACCOUNT' AND privilege = '{MANAGE_GRANTS}' AND {_IS_GRANT})"
     entry, grant = f"'{FactKind.ENTRY}'", f"'{FactKind.GRANT}'"
     databases = f"array({', '.join(map(quote_text, inventory.databases))})" if inventory.databases else "array('')"
     own = {
         "object_type": f"CASE WHEN {is_reading} THEN 'DATABASE' ELSE object_type END",
-        "path": f"CASE WHEN {is_reading} THEN {_DATABASE} ELSE path END",
+        "path": f"CASE WHEN NOT {is_reading} THEN path WHEN {is_shared} THEN {_ROLE_DATABASE} ELSE {_DATABASE} END",
         "privilege": f"CASE WHEN {is_opening} THEN '{IMPORTED}' ELSE privilege END",
         "said_kind": f"""CASE WHEN {is_opening} THEN {grant} WHEN is_future THEN '{FactKind.FUTURE}'
             WHEN {is_entry} AND privilege <> 'OWNERSHIP' THEN {entry} ELSE said_kind END""",
         "said_rule": f"CASE WHEN {is_reading} THEN '{PassRule.READING_OBJECT}' ELSE said_rule END",
         "condition": f"""CASE WHEN {is_reading}
-            THEN concat(object_type, ' ', replace(path, {_SEPARATOR}, '.'), ' to ', grantee)
+            THEN concat_ws(' ', object_type, {_BARE_PATH}, 'to', grantee)
             WHEN {is_opening} AND {is_guessed} THEN {quote_text(_GUESSED)} END""",
         "is_counted": "true",
     }
@@ -175,6 +184,8 @@ def _build_variant(values: dict[str, str]) -> str:
 
 _ON_CONTAINER = "on_container AND NOT on_all_tables"
 _UNKNOWN_TYPE = "concat('Whether a ', object_type, ' shows rows of tables is not known.')"
+_STARTS = " OR ".join(f"startswith(privilege, '{start}')" for start in ACCOUNT_STARTS)
+_IS_ACCOUNT_PRIVILEGE = f"(privilege IN {list_texts(ACCOUNT_PRIVILEGES)} OR {_STARTS})"
 _REASON = f"""CASE
     WHEN is_revoked OR said_rule IS NOT NULL THEN NULL
     WHEN {_ON_SCOPED_ROLE} AND path IS NULL THEN {_UNKNOWN_SCOPE}
@@ -183,6 +194,8 @@ _REASON = f"""CASE
         WHEN is_future OR on_role OR said_kind IS NOT NULL THEN NULL
         WHEN on_table AND bit IS NULL AND privilege NOT IN {list_texts(HARMLESS)} THEN {UNKNOWN_LEVEL}
         WHEN {_ON_CONTAINER} AND privilege NOT IN ('OWNERSHIP', 'REFERENCE USAGE') THEN {UNKNOWN_LEVEL}
+        WHEN object_type = '' THEN 'It names no type of object.'
+        WHEN object_type = 'ACCOUNT' AND NOT {_IS_ACCOUNT_PRIVILEGE} THEN {UNKNOWN_LEVEL}
         WHEN NOT on_table AND NOT on_container AND object_type NOT IN {list_texts(OTHER_TYPES)} THEN {_UNKNOWN_TYPE}
         END) END"""
 # That a role is granted, to whomever, shows that it exists.

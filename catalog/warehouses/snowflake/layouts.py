@@ -13,12 +13,13 @@ from catalog.warehouses.csv_grants import mark_types
 from catalog.warehouses.grant_facts import SEPARATOR, FactKind, Grantee
 from catalog.warehouses.layouts import Layout, join_path
 from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.snowflake.privileges import PUBLISHED
 from catalog.warehouses.sql_names import normalize_word, split_name, unquote_name
 from catalog.warehouses.warehouse import Export
 
 GRANTS_TO_ROLES, GRANTS_TO_USERS, FUTURE_GRANTS = "grants_to_roles", "grants_to_users", "show_future_grants"
-SHOW_GRANTS, USERS, SCHEMATA = "show_grants", "users", "schemata"
-DATABASE_LAYOUTS = ("databases", "show_databases")
+SHOW_GRANTS, USERS = "show_grants", "users"
+DATABASE_LAYOUTS, SCHEMA_LAYOUTS = ("databases", "show_databases"), ("schemata", "show_schemas")
 #: What becomes a fact of a row; `database` is that of the object, `is_imported` says that it was made from a share.
 COLUMNS = (
     *("object_type", "path", "privilege", "grantee_type", "grantee", "created_on", "details", "is_future"),
@@ -114,19 +115,24 @@ def _describe_databases(rows: DataFrame, _: Export) -> DataFrame:
 
 
 def _describe_schemata(rows: DataFrame, _: Export) -> DataFrame:
-    """Return SCHEMATA: who owns a schema gets in, and alone gives access to what is in it if that is managed."""
+    """Return SCHEMATA or SHOW SCHEMAS: who owns a schema gets in, and alone gives away what is in it if managed."""
     columns = {
         "object_type": "'SCHEMA'",
         "privilege": "'OWNERSHIP'",
         "grantee_type": "'ROLE'",
-        "grantee": "schema_owner",
-        "is_revoked": _is_time(_pick_column(rows, "deleted")),
+        "grantee": _pick_column(rows, "schema_owner", "owner"),
+        "is_revoked": _is_time(_pick_column(rows, "deleted", "dropped_on")),
     }
+    is_managed = "contains(upper(options), 'MANAGED ACCESS')"
+    if "is_managed_access" in rows.columns:
+        is_managed = "lower(trim(is_managed_access)) IN ('yes', 'true')"
     rows = rows.withColumns({name: f.expr(text) for name, text in columns.items()})
-    details = "to_json(named_struct('is_managed', lower(trim(is_managed_access)) IN ('yes', 'true'), 'owner', grantee))"
+    details = f"to_json(named_struct('is_managed', {is_managed}, 'owner', grantee))"
     rule = f"CASE WHEN coalesce(trim(grantee), '') = '' THEN '{PassRule.CONTAINER_PRIVILEGE}' END"
-    path = join_path("catalog_name", "schema_name")
-    return _finish(rows, path=path, details=details, said_kind=f"'{FactKind.ENTRY}'", said_rule=rule)
+    database, name = _pick_column(rows, "catalog_name", "database_name"), _pick_column(rows, "schema_name", "name")
+    return _finish(
+        rows, path=join_path(database, name), details=details, said_kind=f"'{FactKind.ENTRY}'", said_rule=rule
+    )
 
 
 def _finish(rows: DataFrame, **values: str) -> DataFrame:
@@ -202,54 +208,16 @@ def _join_grantees(rows: DataFrame, scope: str) -> DataFrame:
     return rows.withColumns({"is_unscoped": f.expr(f"{is_scoped} AND scope IS NULL"), "grantee": f.expr(grantee)})
 
 
-def _build_layout(name: str, columns: tuple[str, ...], further: tuple[str, ...] | None) -> Layout:
-    # What rows say takes several steps, which `describe` takes.
-    return Layout(columns, lambda _rows, _export: {}, name, further)
-
-
-_GRANT = ("privilege", "name", "grantee_name")
-_LATER = ("created_on", "granted_to", "grant_option", "granted_by", "granted_by_role_type")
-#: What views and SHOW say of users, databases and schemas beside what is read.
-_OF_USERS = (
-    *("user_id", "created_on", "deleted_on", "display_name", "first_name", "last_name", "email", "comment", "disabled"),
-    *("must_change_password", "has_password", "snowflake_lock", "default_warehouse", "default_namespace", "owner"),
-    *("default_role", "default_secondary_role", "default_secondary_roles", "ext_authn_duo", "ext_authn_uid", "has_mfa"),
-    *("bypass_mfa_until", "mins_to_bypass_mfa", "mins_to_unlock", "days_to_expiry", "last_success_login", "expires_at"),
-    *("expires_at_time", "locked_until_time", "has_rsa_public_key", "password_last_set_time", "type", "has_pat"),
-    *("database_name", "database_id", "schema_name", "schema_id", "org_identity", "is_from_organization_user"),
-    *("has_federated_workload_authentication", "has_workload_identity"),
-)
-_OF_OBJECTS = (
-    *("is_transient", "comment", "created", "last_altered", "deleted", "retention_time", "resource_group"),
-    *("owner_role_type", "object_visibility", "sql_path", "default_character_set_name"),
-)
-_OF_SHOWN_DATABASES = (
-    *("created_on", "is_default", "is_current", "owner", "comment", "options", "retention_time", "budget"),
-    *("owner_role_type", "object_visibility", "dropped_on", "resource_group", "catalog_sync"),
-)
-LAYOUTS = (
-    _build_layout(
-        GRANTS_TO_ROLES,
-        (*_GRANT, "granted_on", "table_catalog", "table_schema"),
-        (*_LATER, "modified_on", "deleted_on", "object_instance"),
-    ),
-    # SHOW GRANTS TO USER has the role that a row is about in a column of its own.
-    _build_layout(SHOW_GRANTS, (*_GRANT, "granted_on"), (*_LATER, "role")),
-    _build_layout(FUTURE_GRANTS, (*_GRANT, "grant_on"), ("created_on", "grant_to", "grant_option")),
-    _build_layout(GRANTS_TO_USERS, ("role", "grantee_name"), ("created_on", "deleted_on", "granted_to", "granted_by")),
-    _build_layout(USERS, ("name", "login_name"), _OF_USERS),
-    _build_layout("databases", ("database_name", "type"), ("database_id", "database_owner", *_OF_OBJECTS)),
-    _build_layout("show_databases", ("name", "origin", "kind"), _OF_SHOWN_DATABASES),
-    _build_layout(
-        SCHEMATA,
-        ("catalog_name", "schema_name", "schema_owner", "is_managed_access"),
-        ("schema_id", "catalog_id", "default_character_set_catalog", "default_character_set_schema", *_OF_OBJECTS),
-    ),
-)
 _DESCRIBERS = {
     **dict.fromkeys((GRANTS_TO_ROLES, SHOW_GRANTS, FUTURE_GRANTS), _describe_grants),
     GRANTS_TO_USERS: _describe_members,
     USERS: _describe_users,
     **dict.fromkeys(DATABASE_LAYOUTS, _describe_databases),
-    SCHEMATA: _describe_schemata,
+    **dict.fromkeys(SCHEMA_LAYOUTS, _describe_schemata),
 }
+# What rows say takes several steps, which `describe` takes.
+LAYOUTS = tuple(
+    Layout(header.needed, lambda _rows, _export: {}, name, header.further)
+    for name, header in PUBLISHED.headers.items()
+    if name in _DESCRIBERS
+)

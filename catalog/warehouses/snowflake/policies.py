@@ -11,6 +11,7 @@ from catalog.warehouses.grant_facts import PolicyKind
 from catalog.warehouses.layouts import Layout, join_path
 from catalog.warehouses.pass_rules import PassRule
 from catalog.warehouses.policy_layouts import describe_policy
+from catalog.warehouses.snowflake.privileges import PUBLISHED
 from catalog.warehouses.sql_names import normalize_word
 from catalog.warehouses.warehouse import Export
 
@@ -38,4 +39,5 @@ def _describe_reference(rows: DataFrame, _: Export) -> dict[str, str]:
     return {**describe_policy(kind, join_path(*_OBJECT), "policy_name"), "said_rule": rule}
 
 
-_LAYOUTS = (Layout((*_OBJECT, "ref_entity_domain", "policy_name", "policy_kind"), _describe_reference),)
+_HEADER = PUBLISHED.headers["policy_references"]
+_LAYOUTS = (Layout(_HEADER.needed, _describe_reference, "policy_references", _HEADER.further),)

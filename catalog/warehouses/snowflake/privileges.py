@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 
 from catalog.warehouses.levels import ADMIN, READ, WRITE
+from catalog.warehouses.published import read_published
+
+PUBLISHED = read_published(__package__)
 
 #: What opens all of a database that was made from a share; views show it as USAGE.
 IMPORTED, MANAGE_GRANTS = "IMPORTED PRIVILEGES", "MANAGE GRANTS"
@@ -21,6 +24,9 @@ ENTRIES = (
     *("EXECUTE AUTO CLASSIFICATION", "DELETE RESTRICTED", IMPORTED),
 )
 ENTRY_START = "CREATE "
+#: Privileges on the account that reach no rows, and how others begin that reach none.
+ACCOUNT_PRIVILEGES = PUBLISHED.words["account_privileges"]
+ACCOUNT_STARTS = (ENTRY_START, "APPLY ", "EXECUTE ", "MONITOR ")
 #: Objects that may show rows of tables of which an export does not say.
 READING_TYPES = (
     *("STREAM", "STAGE", "CORTEX SEARCH SERVICE", "DATASET", "SNAPSHOT", "SNAPSHOT SET", "BACKUP SET"),
@@ -28,16 +34,5 @@ READING_TYPES = (
 )
 #: Kinds of tables and views that nobody writes by SQL: their one privilege on rows is SELECT.
 READ_ONLY_TYPES = ("VIEW", "MATERIALIZED VIEW", "DYNAMIC TABLE", "EXTERNAL TABLE", "SEMANTIC VIEW")
-OTHER_TYPES = (
-    *("ACCOUNT", "AGENT", "AGGREGATION POLICY", "ALERT", "APPLICATION", "APPLICATION PACKAGE", "AUTHENTICATION POLICY"),
-    *("BACKUP POLICY", "BUDGET", "CLASS", "COMPUTE POOL", "CONNECTION", "CONTACT", "CORTEX MODEL"),
-    *("DATA EXCHANGE LISTING", "DATA METRIC FUNCTION", "DBT PROJECT", "EXPERIMENT", "EXTERNAL FUNCTION"),
-    *("EXTERNAL VOLUME", "FAILOVER GROUP", "FILE FORMAT", "FUNCTION", "GATEWAY", "GIT REPOSITORY"),
-    *("IMAGE REPOSITORY", "INSTANCE", "INTEGRATION", "JOIN POLICY", "LISTING", "MASKING POLICY", "MCP SERVER"),
-    *("MODEL", "MODEL MONITOR", "MODULE", "NETWORK POLICY", "NETWORK RULE", "NOTEBOOK", "NOTEBOOK PROJECT"),
-    *("NOTIFICATION INTEGRATION", "ORGANIZATION PROFILE", "PACKAGES POLICY", "PARAMETER", "PASSWORD POLICY", "PIPE"),
-    *("PRIVACY POLICY", "PROCEDURE", "PROJECTION POLICY", "PROVISIONED THROUGHPUT", "REPLICATION GROUP"),
-    *("RESOURCE MONITOR", "ROW ACCESS POLICY", "SECRET", "SECURITY INTEGRATION", "SEQUENCE", "SERVICE"),
-    *("SERVICE CLASS", "SESSION POLICY", "SHARE", "SNAPSHOT POLICY", "STORAGE INTEGRATION"),
-    *("STORAGE LIFECYCLE POLICY", "STREAMLIT", "TAG", "TASK", "TYPE", "USER", "WAREHOUSE", "WORKSPACE"),
-)
+#: Types of objects that hold no rows of tables.
+OTHER_TYPES = PUBLISHED.words["other_types"]

@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.sql_text import list_texts, quote_text
-from catalog.warehouses.grant_facts import FactKind, list_privileges, spell
-from catalog.warehouses.snowflake.layouts import SCHEMATA
+from catalog.warehouses.difference_details import read_entered, read_objects
+from catalog.warehouses.grant_facts import FactKind, list_privileges
+from catalog.warehouses.snowflake.layouts import SCHEMA_LAYOUTS
 from catalog.warehouses.snowflake.privileges import IMPORTED
 from catalog.warehouses.warehouse import Export
 
@@ -30,11 +31,13 @@ class PassedGrant:
 class SnowflakeSource:
     """What is known of an account.
 
-    `objects` are the names and types of objects by their keys, `imported` the databases that were made from shares,
-    `managed` the owners of schemas with managed access by the schemas. `passed` are the grants by object that somebody
-    passed on, `revoked` the privileges that differences take, by object and grantee.
+    `entered` are the containers of which the export says who gets in, `objects` the names and types of objects by their
+    keys, `imported` the databases that were made from shares, `managed` the owners of schemas with managed access by
+    the schemas. `passed` are the grants by object that somebody passed on, `revoked` the privileges that differences
+    take, by object and grantee.
     """
 
+    entered: frozenset[str] = frozenset()
     objects: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     imported: frozenset[str] = frozenset()
     managed: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +86,8 @@ def read_source(export: Export, facts: DataFrame, differences: DataFrame) -> Sno
         (privilege,) = list_privileges(export, row["bit"])
         passed[row["object"]].append(PassedGrant(privilege, row["grantee"], row["kind"], row["grantor"] or ""))
     return SnowflakeSource(
-        objects=_read_objects(export, grants, differences),
+        entered=read_entered(export, facts),
+        objects=read_objects(export, facts, differences),
         imported=frozenset(row["object"] for row in imported),
         managed=_read_managed(facts),
         passed=passed,
@@ -96,19 +100,8 @@ def read_source(export: Export, facts: DataFrame, differences: DataFrame) -> Sno
 _PASSED_COLUMNS = ("object", "bit", "grantee", "kind", "grantor")
 
 
-def _read_objects(export: Export, grants: DataFrame, differences: DataFrame) -> dict[str, tuple[str, str]]:
-    """Return the names and types of objects on which something is to be granted."""
-    names = differences.filter("type IN ('GRANT_MISSING', 'WRONG_LEVEL') AND entity IS NOT NULL").selectExpr("name")
-    datasets = "from_json(get(from_json(details, 'array<string>'), 0), 'datasets array<string>').datasets"
-    names = names.union(differences.filter("type = 'ROLE_GONE'").selectExpr(f"explode({datasets})"))
-    keys = names.selectExpr(f"{spell(export, 'name')} AS object_key").distinct()
-    rows = grants.filter("NOT is_container").join(keys, "object_key", "left_semi").groupBy("object_key")
-    objects = rows.agg(f.expr("min(struct(object, object_type)) AS first_object")).collect()
-    return {row["object_key"]: (row["first_object"]["object"], row["first_object"]["object_type"]) for row in objects}
-
-
 def _read_managed(facts: DataFrame) -> dict[str, str]:
     schema_fields = "from_json(details, 'is_managed boolean, owner string')"
-    rows = facts.filter(f"layout = '{SCHEMATA}' AND what = '{FactKind.ENTRY}'")
+    rows = facts.filter(f"layout IN {list_texts(SCHEMA_LAYOUTS)} AND what = '{FactKind.ENTRY}'")
     rows = rows.selectExpr("object", f"{schema_fields} AS said").filter("said.is_managed")
     return {row["object"]: row["said"]["owner"] for row in rows.collect()}

@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from pyspark.sql import DataFrame
 
 from catalog.sql_text import quote_text
-from catalog.warehouses.difference_words import render_note
+from catalog.warehouses.difference_details import parse_details
+from catalog.warehouses.difference_words import doubt_owner
 from catalog.warehouses.grant_facts import SEPARATOR, FactKind, Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
-from catalog.warehouses.named_accounts import NamedAccountsDialect, list_details
+from catalog.warehouses.named_accounts import NamedAccountsDialect
 from catalog.warehouses.principals import CATALOG_ROLE, split_principal
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.sql_dialect import READ_AND_WRITE, count_missing_parts, find_object_path
 from catalog.warehouses.trino.privileges import ADMIN_MEMBER, ADMIN_ROLE, OWNERSHIP, SYSTEM
 from catalog.warehouses.warehouse import DifferenceRow, Export, ExportCoverage
@@ -43,8 +45,8 @@ class TrinoDialect(NamedAccountsDialect):
             path = find_object_path(export, {**difference, "object": None} if difference["name"] else difference)
             if len(path) > 1 or difference["object_type"] == "CATALOG":
                 return path[0]
-        names = {details["catalog"] for details in list_details(difference) if details.get("catalog")}
-        for details in list_details(difference):
+        names = {details["catalog"] for details in parse_details(difference["details"]) if details.get("catalog")}
+        for details in parse_details(difference["details"]):
             names |= {export.spell(name.split(".")[0]) for name in details.get("datasets") or ()}
         return names.pop() if len(names) == 1 else self.catalog
 
@@ -80,10 +82,10 @@ class TrinoDialect(NamedAccountsDialect):
             lines.append(self.render_hold(export, difference, "REVOKE", ADMIN_ROLE, kind, grantee))
         if OWNERSHIP in privileges:
             return [*lines, self.render_owner_change(export, difference)]
-        return [
-            *lines,
-            *super().render_revokes(export, difference, [name for name in privileges if name != ADMIN_MEMBER]),
-        ]
+        revokes = super().render_revokes(export, difference, [name for name in privileges if name != ADMIN_MEMBER])
+        hides_owner = any(details.get("hides_owner") for details in parse_details(difference["details"]))
+        is_doubtful = hides_owner and difference["kind"] == Grantee.USER
+        return [*lines, *(doubt_owner(grantee, revokes) if is_doubtful else revokes)]
 
     def render_owner_change(self, export: Export, difference: DifferenceRow) -> str:
         """Return the statement that gives an object to the usual owner, or words where there is none."""

@@ -12,7 +12,7 @@ SCRIPT = ExportScript(
 set -eu
 """,
     statement="""\
-${{TRINO:-trino}} --catalog "$CATALOG" --output-format CSV_HEADER --execute "$(cat <<'SQL'
+${TRINO:-trino} --catalog "$CATALOG" --output-format CSV_HEADER --execute "$(cat <<'SQL'
 {select}
 SQL
 )" > {file}""",

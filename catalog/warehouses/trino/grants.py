@@ -67,7 +67,7 @@ def _name_roles(rows: DataFrame, home: str) -> DataFrame:
         "path": name_role("path", _IS_ROLE_ROW),
         "grantee": name_role("grantee", "grantee_type = 'ROLE'"),
         "details": f"""CASE WHEN {_IS_ROLE_ROW} AND role_catalog <> ''
-            THEN to_json(named_struct('catalog', role_catalog)) END""",
+            THEN to_json(named_struct('catalog', role_catalog)) WHEN NOT {_IS_ROLE_ROW} THEN details END""",
         "said_problem": f"""CASE WHEN {_IS_ROLE_ROW} AND role_catalog = '' AND {quote_text(home)} = ''
             AND NOT has_one THEN {quote_text(_UNKNOWN_CATALOG)} ELSE said_problem END""",
     }
@@ -106,6 +106,7 @@ def _describe_table(rows: DataFrame, _export: Export) -> dict[str, str]:
         "privilege": f"CASE WHEN {is_own} THEN '{OWNERSHIP}' ELSE {privilege} END",
         "grantee_type": normalize_word("grantee_type"),
         "grantee": "grantee",
+        "details": NO_TEXT if "grantor" in rows.columns else "to_json(named_struct('hides_owner', true))",
     }
 
 

@@ -7,10 +7,10 @@ from django.http import HttpResponse
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from policies.authoring.api.preview import PreviewOut, serialize_net_change, serialize_proofs
 from policies.authoring.services.bundles import applying, exporting, net_effect, plan_wording, planning
 from policies.authoring.services.bundles.kinds import ChangeKind
 from policies.authoring.services.bundles.planning import BundleOptions, BundlePlan
+from policies.changes.api.preview import PreviewOut, serialize_net_change, serialize_proofs
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Invalid

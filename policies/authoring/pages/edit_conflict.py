@@ -6,9 +6,9 @@ from django.urls import reverse
 
 from policies.authoring.pages import presenters, version_diff
 from policies.authoring.queries import policies
-from policies.authoring.services import policy_storage
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.models import Policy
+from policies.models.policy import describe_validity
 
 
 def find_edit_conflict(
@@ -27,13 +27,13 @@ def find_edit_conflict(
         return {}
     base_event = events.filter(version=seen_version).first()
     base = base_event.after if base_event is not None else None
-    theirs = policy_storage.policy_snapshot(policy)
+    theirs = policy.build_snapshot()
     ours = {**theirs, "document": draft.document} | {
         name: draft.document.get(name) or "" if (value := getattr(draft, name)) is None else value
         for name in ("state", "description")
     }
     if draft.validity is not None:
-        ours |= policy_storage.describe_validity(draft.validity)
+        ours |= describe_validity(draft.validity)
     changes = [
         presenters.compare_versions(draft.family, *pair) for pair in ((base, theirs), (base, ours), (theirs, ours))
     ]

@@ -16,19 +16,19 @@ from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.cache import never_cache
 
+from policies.authoring.changes import PutPolicy
 from policies.authoring.pages import presenters
 from policies.authoring.pages.edit_conflict import find_edit_conflict
-from policies.authoring.pages.net_change_wording import ChangeWording, describe_changes, word_changes
 from policies.authoring.pages.policy_actions import parse_version
 from policies.authoring.pages.policy_starts import load_start, require_family
 from policies.authoring.pages.policy_templates import load_templates, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
-from policies.authoring.pages.verdict_wording import build_verdicts, preview_in_words
 from policies.authoring.queries import policies
 from policies.authoring.services import empty_reach, import_export, lints, policy_drafts
 from policies.authoring.services import policies as service
 from policies.authoring.services.policy_drafts import PolicyInput
-from policies.authoring.services.proposed_changes import PUT_POLICY, Change, PolicyPut
+from policies.changes.pages.net_change_wording import ChangeWording, describe_changes, word_changes
+from policies.changes.pages.verdict_wording import build_verdicts, preview_in_words
 from policies.engine.errors import Problem
 from policies.errors import Conflict, Forbidden, GuardrailBroken, Invalid, NotFound, PolicyAppError, Stale
 from policies.http.guard import get_actor
@@ -363,8 +363,8 @@ class PolicyEditor(View, ABC):
         days = parse_version(argument) if verb == _REPLAY_BUTTON else None
         return days if days in REPLAY_DAYS else None
 
-    def _build_change(self, draft: PolicyInput) -> Change:
-        return Change(PUT_POLICY, PolicyPut(self.policy.urn if self.policy else None, draft))
+    def _build_change(self, draft: PolicyInput) -> PutPolicy:
+        return PutPolicy(self.policy.urn if self.policy else None, draft)
 
     def _build_verdict_context(self, draft: PolicyInput, *, is_sound: bool) -> dict[str, Any]:
         """Return the context of `policies/_verdicts.html`, with a replay if its button was pressed."""

@@ -6,14 +6,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from policies.authoring.changes import PutPolicy
 from policies.authoring.pages import datahub_presenter, presenters, version_diff
 from policies.authoring.pages.policy_actions import ask_and_change, parse_version
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
-from policies.authoring.pages.verdict_wording import describe_policy_changes
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
-from policies.authoring.services import policy_drafts, policy_storage
-from policies.authoring.services.proposed_changes import PUT_POLICY, Change, PolicyPut
+from policies.authoring.services import policy_drafts
+from policies.changes.pages.verdict_wording import describe_policy_changes
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import channel_names
@@ -61,7 +61,7 @@ def show_history(request: HttpRequest, urn: str) -> HttpResponse:
 def show_version(request: HttpRequest, urn: str, number: int) -> HttpResponse:
     """Page of one version: its changes, and the changes that restoring it would make now."""
     event, policy = _load_event(urn, number), _find_policy(urn)
-    current_snapshot = policy_storage.policy_snapshot(policy) if policy else None
+    current_snapshot = policy.build_snapshot() if policy else None
     changes_since = presenters.compare_versions(event.family, current_snapshot, event.after)
     made_rows, restored_rows = version_diff.build_change_rows(
         [presenters.compare_versions(event.family, event.before, event.after), changes_since]
@@ -93,16 +93,14 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
     if event.after is None:
         raise NotFound(f"Version {number} of {policy.name} is its deletion, and cannot be restored.")
     draft = policy_drafts.version_draft(event)
-    changes = presenters.compare_versions(event.family, policy_storage.policy_snapshot(policy), event.after)
+    changes = presenters.compare_versions(event.family, policy.build_snapshot(), event.after)
     return ask_and_change(
         request,
         partial(service.restore, urn=urn, version=number, if_version=parse_version(request.GET.get("version"))),
         f"Version {number} of {event.name} was restored. Decisions follow it from now on.",
         reverse("policy", args=[urn]),
         losses=lambda: version_diff.describe_changes(changes),
-        effect=lambda: describe_policy_changes(
-            changes=[Change(PUT_POLICY, PolicyPut(urn, draft))], by=get_actor(request)
-        ),
+        effect=lambda: describe_policy_changes(changes=[PutPolicy(urn, draft)], by=get_actor(request)),
         title=f"Restore version {number} of {policy.name}?",
         text=f"The policy says again what it said in version {number}. What it says now stays in its history.",
         label="Restore this version",

@@ -9,11 +9,11 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.text import slugify
 
-from policies.authoring.pages.net_change_wording import MAX_ITEMS, describe_net_change
 from policies.authoring.pages.presenters import MANAGE_GUARD, SECTION
 from policies.authoring.queries import policies
 from policies.authoring.services import import_effect, import_export
 from policies.authoring.services.import_export import ImportPlan
+from policies.changes.pages.net_change_wording import MAX_ITEMS, describe_net_change
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Busy, Conflict, Forbidden, Invalid, NotFound, Stale

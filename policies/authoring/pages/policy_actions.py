@@ -11,13 +11,13 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from policies.authoring.pages.net_change_wording import ChangeWording
+from policies.authoring.changes import DeletePolicy, SetState
 from policies.authoring.pages.policy_templates import copy_draft, policy_draft
 from policies.authoring.pages.presenters import MANAGE_GUARD
-from policies.authoring.pages.verdict_wording import describe_policy_changes
 from policies.authoring.queries import policies
 from policies.authoring.services import policies as service
-from policies.authoring.services.proposed_changes import DELETE_POLICY, SET_STATE, Change, StateChange
+from policies.changes.pages.net_change_wording import ChangeWording
+from policies.changes.pages.verdict_wording import describe_policy_changes
 from policies.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from policies.http.guard import get_actor
 from policies.http.pages.list_and_form_pages import CHANNEL, action_view, ask_and_act, form_view, redirect_with_message
@@ -54,9 +54,7 @@ def set_state(request: HttpRequest, urn: str) -> HttpResponse:
         partial(service.set_state, urn=urn, state=state, if_version=parse_version(parameters.get("version"))),
         f"{policy.name} is {adjective} now.",
         url,
-        effect=lambda: describe_policy_changes(
-            changes=[Change(SET_STATE, StateChange(urn, state))], by=get_actor(request)
-        ),
+        effect=lambda: describe_policy_changes(changes=[SetState(urn, state)], by=get_actor(request)),
         title=f"{verb} \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
         text=effect,
         label=f"{verb} policy",
@@ -84,7 +82,7 @@ def delete(request: HttpRequest, urn: str) -> HttpResponse:
         f"{policy.name} is deleted.",
         reverse("policies"),
         refused_url=url,
-        effect=lambda: describe_policy_changes(changes=[Change(DELETE_POLICY, urn)], by=get_actor(request)),
+        effect=lambda: describe_policy_changes(changes=[DeletePolicy(urn)], by=get_actor(request)),
         title=f"Delete \N{LEFT DOUBLE QUOTATION MARK}{policy.name}\N{RIGHT DOUBLE QUOTATION MARK}?",
         text="It stops working at once. Its history is kept, and a new policy can be made of any version in it.",
         label="Delete policy",

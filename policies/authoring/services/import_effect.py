@@ -1,12 +1,13 @@
 """The net effect of importing a file: who would gain and lose what by all of its policies together."""
 
-from policies.authoring.services import draft_statements, net_change
+from policies.authoring.services import draft_statements
 from policies.authoring.services.import_export import ImportPlan
-from policies.authoring.services.net_change import NetChange
 from policies.authoring.services.policies import generate_urn
+from policies.changes.comparison import EffectQuestion
+from policies.changes.net_change import NetChange, find_net_change
+from policies.changes.worlds import build_policy_world
 from policies.engine.families.validity import UNLIMITED
 from policies.engine.model import Actor, StatementOrigin
-from policies.pdp import snapshot_store
 from policies.pdp.account_turns import hold_turn
 
 
@@ -25,9 +26,5 @@ def find_import_effect(plan: ImportPlan, *, by: Actor, limit: int) -> NetChange:
         )
         for urn, item in changed.items()
     }
-    before = snapshot_store.get_current()
-    after = before.replace(before.version, statements_by_urn)
     with hold_turn(by.urn):
-        return net_change.compare_snapshots(
-            before=before, after=after, policies=list(statements_by_urn), by=by, limit=limit
-        )
+        return find_net_change(build_policy_world(statements_by_urn, by=by), EffectQuestion(limit))

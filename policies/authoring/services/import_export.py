@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from policies.authoring.services import draft_statements, policies, policy_storage
+from policies.authoring.services import draft_statements, policies
 from policies.authoring.services.import_entries import ImportReader, PlannedPolicy
 from policies.authoring.services.policies import MANAGE_POLICIES, PolicyWrite
 from policies.authoring.services.policy_drafts import PolicyInput
@@ -18,7 +18,7 @@ from policies.engine.families.validity import UNLIMITED
 from policies.engine.model import Actor
 from policies.errors import Invalid, Stale
 from policies.models import Gate, Policy, PolicyVersion, open_write
-from policies.models.policy import POLICY_PREFIX
+from policies.models.policy import POLICY_PREFIX, describe_validity
 from policies.pdp import authorizer
 from policies.writes import strict_json, unit_of_work
 
@@ -76,7 +76,7 @@ def export_policies(rows: Iterable[Policy]) -> dict[str, Any]:
 def format_proposal(*, draft: PolicyInput, urn: str = "") -> str:
     """Return a draft as the text of a file with one policy; `urn` is the stored policy that it would replace."""
     entry = {"urn": urn or None, "family": draft.family, "state": draft.state, "document": draft.document}
-    entry |= {} if draft.validity is None else policy_storage.describe_validity(draft.validity)
+    entry |= {} if draft.validity is None else describe_validity(draft.validity)
     return json.dumps([{name: value for name, value in entry.items() if value is not None}], ensure_ascii=False)
 
 
@@ -146,7 +146,7 @@ def _file_entry(policy: Policy) -> dict[str, Any]:
         "state": policy.state,
     }
     if policy.family != Policy.Family.DATAHUB and policy.validity != UNLIMITED:
-        entry |= policy_storage.describe_validity(policy.validity)
+        entry |= describe_validity(policy.validity)
     return entry | {"document": policy.document}
 
 

@@ -5,7 +5,7 @@ Every function checks the privilege itself, so that no interface can omit it. A 
 
 import re
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +96,7 @@ def update(
         policy = policies.get_policy(urn=urn)
         _check_change(policy, columns, by=by, if_version=if_version, is_restoration=verb is Verb.RESTORED)
         replaced_version = policy.version
-        before = {urn: policy_storage.policy_snapshot(policy)}
+        before = {urn: policy.build_snapshot()}
         loss = f"{policy.name} as it is"
         _apply_columns(policy, family=draft.family, columns=columns)
         with admin_lockout.guard_policies(policies=[policy], by=by, loss=loss):
@@ -140,13 +140,13 @@ def write_many(
                 raise NotFound(f"There is no policy {policy_write.urn!r}.")
             else:
                 _check_change(policy, columns, by=by, if_version=policy_write.version)
-                before[policy.urn] = policy_storage.policy_snapshot(policy)
+                before[policy.urn] = policy.build_snapshot()
                 _apply_columns(policy, family=policy_write.draft.family, columns=columns)
                 changed_policies.append(policy)
         deleted_policies = list(policies.find_policies(urns=deleted_urns)) if deleted_urns else []
         for policy in deleted_policies:
             check_deletion(policy, by=by)
-            before[policy.urn] = policy_storage.policy_snapshot(policy)
+            before[policy.urn] = policy.build_snapshot()
             policy.version += 1
         is_replacing = bool(changed_policies or deleted_policies)
         loss = "the policies that this replaces, as they are" if is_replacing else _POLICIES_AS_THEY_ARE
@@ -219,7 +219,7 @@ def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) 
         policy = policies.get_policy(urn=urn)
         _check_version(policy, if_version=if_version)
         check_deletion(policy, by=by)
-        before = {urn: policy_storage.policy_snapshot(policy)}
+        before = {urn: policy.build_snapshot()}
         policy.version += 1
         policy_storage.record({Verb.DELETED: [policy]}, policy_version, before=before, by=by, channel=channel)
         with admin_lockout.guard_policies(policies=[policy], by=by, loss=f"{policy.name} as it is"):
@@ -234,12 +234,20 @@ def check_deletion(policy: Policy, *, by: Actor) -> None:
         raise Forbidden((), f"{policy.name} is a system policy and cannot be deleted.")
 
 
-def stage_write(*, urn: str, policy: Policy | None, draft: PolicyInput, by: Actor) -> Policy:
+def stage_write(
+    *,
+    urn: str,
+    policy: Policy | None,
+    draft: PolicyInput,
+    by: Actor,
+    existing_urns: Container[str] | None = None,
+) -> Policy:
     """Return the policy, which nothing stores, as a write of this draft would leave it; without `policy` a new one.
 
-    Raises what `create` and `update` raise, but for the loss of everybody who could manage policies.
+    `existing_urns` as in `policy_drafts.validate_columns`. Raises what `create` and `update` raise, but for the loss of
+    everybody who could manage policies.
     """
-    columns = validate_columns(draft)
+    columns = validate_columns(draft, existing_urns=existing_urns)
     if policy is None:
         return _build_policy(validate_urn(urn), draft, columns, by=by)
     _check_change(policy, columns, by=by, if_version=None)

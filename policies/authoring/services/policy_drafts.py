@@ -1,6 +1,6 @@
 """Drafts of policies: what a policy to be stored consists of, whence it is taken, and whether it is valid."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.conf import settings
 from policies.authoring.services import references
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy, Problem, UnknownFamily
-from policies.engine.families import datahub
+from policies.engine.families import datahub, datahub_fields
 from policies.engine.families.document_reader import DocumentReader
 from policies.engine.families.validity import Validity, read_stored_instant, read_validity
 from policies.engine.model import StatementOrigin
@@ -70,6 +70,46 @@ def draft_with_state(policy: Policy, state: str) -> PolicyInput:
     return PolicyInput(
         policy.family, document, state=state, description=policy.description, keeps_unknown=keeps_unknown
     )
+
+
+def build_stored_draft(policy: Policy) -> PolicyInput:
+    """Return a stored policy as the draft that stores it again."""
+    columns = families.get(policy.family).column_values(policy.document)
+    return PolicyInput(
+        policy.family,
+        datahub.spell_stored_times(policy.document),
+        # Not beside a document that contains them.
+        state=None if "state" in columns else policy.state,
+        description=None if "description" in columns else policy.description,
+        validity=None if "valid_from" in columns else policy.validity,
+    )
+
+
+def draft_with_exceptions(policy: Policy, *, add: Collection[str] = (), remove: Collection[str] = ()) -> PolicyInput:
+    """Return the policy as a draft that excepts more people, or fewer: users, groups and roles (URNs).
+
+    Raises Invalid for a family whose policies except nobody.
+    """
+    if policy.family != Policy.Family.DATAHUB:
+        raise Invalid.from_problem(
+            code="family.exceptions", pointer="/policy", detail=f"A policy of {policy.family} excepts nobody."
+        )
+    document = datahub.spell_stored_times(policy.document)
+    actors = dict(document["actors"])
+    for name, prefix in datahub_fields.EXCLUDED_ACTOR_LISTS.items():
+        stored_urns = actors.get(name) or ()
+        added_urns = [urn for urn in add if urn.startswith(prefix)]
+        urns = [urn for urn in dict.fromkeys([*stored_urns, *added_urns]) if urn not in remove]
+        if urns or name in actors:
+            actors[name] = urns
+    keeps_unknown = policy.state != Policy.State.ACTIVE
+    return PolicyInput(policy.family, {**document, "actors": actors}, keeps_unknown=keeps_unknown)
+
+
+def list_exceptions(policy: Policy) -> frozenset[str]:
+    """Return the users, groups and roles (URNs) whom a policy excepts."""
+    actors = policy.document.get("actors") or {}
+    return frozenset(urn for name in datahub_fields.EXCLUDED_ACTOR_LISTS for urn in actors.get(name) or ())
 
 
 def validate_draft(draft: PolicyInput, *, existing_urns: Container[str] | None = None) -> dict[str, Any]:

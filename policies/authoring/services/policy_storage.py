@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from policies.engine import families
-from policies.engine.families.validity import UNLIMITED, Phase, Validity
+from policies.engine.families.validity import Phase
 from policies.engine.model import Actor, Statement, StatementOrigin
 from policies.engine.selectors import CONSTANT_FACETS, is_relational
 from policies.models import Policy, PolicyEvent, PolicyFacet, Verb
@@ -42,24 +42,6 @@ _UPDATE_COLUMNS = (
 
 #: State of a policy in the change log: document, state and description.
 PolicySnapshot = dict[str, Any]
-
-
-def policy_snapshot(policy: Policy) -> PolicySnapshot:
-    """Return the state of a policy for the change log; the validity only where the document does not have it."""
-    snapshot: PolicySnapshot = {
-        "document": policy.document,
-        "state": policy.state,
-        "description": policy.description,
-    }
-    if policy.family != Policy.Family.DATAHUB and policy.validity != UNLIMITED:
-        snapshot |= describe_validity(policy.validity)
-    return snapshot
-
-
-def describe_validity(validity: Validity) -> PolicySnapshot:
-    """Return a validity that stands beside a document, for the change log."""
-    instants = {"valid_from": validity.begins, "valid_until": validity.ends}
-    return {name: None if instant is None else instant.isoformat() for name, instant in instants.items()}
 
 
 def store(*, new_policies: Sequence[Policy] = (), changed_policies: Sequence[Policy] = (), by: Actor) -> None:
@@ -110,14 +92,15 @@ def record(
             by=by.urn,
             door=channel,
             before=before.get(policy.urn),
-            after=None if verb is Verb.DELETED else policy_snapshot(policy),
+            after=None if verb is Verb.DELETED else policy.build_snapshot(),
         )
         for verb, verb_policies in policies.items()
         for policy in verb_policies
     ]
     _require_given_guardrails(events, by=by)
-    PolicyEvent.objects.bulk_create(events, batch_size=_BATCH_SIZE)
-    guardrail_check.join_check(get_open_write(), by=by).note_policies(
+    write = get_open_write()
+    write.record_policies(events)
+    guardrail_check.join_check(write, by=by).note_policies(
         {event.policy_urn: before.get(event.policy_urn) for event in events}
     )
     transaction.on_commit(policy_change_events.publish_policy_change)

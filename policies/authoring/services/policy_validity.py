@@ -8,9 +8,9 @@ from django.db.models import Min, Q
 from policies.authoring.services import policy_storage
 from policies.engine.families.validity import Phase
 from policies.models import Policy, Verb
+from policies.models.event import CLOCK_CHANNEL
 from policies.models.writes import WriteTransaction
 from policies.pdp import authorizer
-from policies.pdp.due_changes import CLOCK_CHANNEL
 
 _VERBS = {Phase.CURRENT: Verb.BEGAN, Phase.ENDED: Verb.ENDED}
 
@@ -33,9 +33,7 @@ class PolicyDueChanges:
             {_VERBS[phase]: policies for phase, policies in policies_by_phase.items()},
             version,
             before={
-                policy.urn: policy_storage.policy_snapshot(policy)
-                for policies in policies_by_phase.values()
-                for policy in policies
+                policy.urn: policy.build_snapshot() for policies in policies_by_phase.values() for policy in policies
             },
             by=authorizer.SYSTEM,
             channel=CLOCK_CHANNEL,

@@ -56,7 +56,7 @@ def _remove_from_policies(names: Collection[str], write: WriteTransaction) -> Co
         return counts
     version = write.bump_version()
     policies = list(Policy.objects.filter(pk__in=list(names_by_policy)).order_by("urn"))
-    snapshots = {policy.urn: policy_storage.policy_snapshot(policy) for policy in policies}
+    snapshots = {policy.urn: policy.build_snapshot() for policy in policies}
     for policy in policies:
         policy.document = _remove_actors(policy.document, names_by_policy[policy.pk])
         policy.version += 1

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from policies.authoring.services.bundles.files import BundleFile
+from policies.authoring.services.bundles.guardrail_files import FOLDER, complete_fields
 from policies.authoring.services.bundles.kinds import (
     BundleChange,
     ChangeKind,
@@ -13,7 +14,6 @@ from policies.authoring.services.bundles.kinds import (
     choose_changes,
 )
 from policies.authoring.services.bundles.row_entries import RowEntries, build_stored_entry, read_each
-from policies.authoring.services.bundles.staged_guardrails import FOLDER, complete_fields
 from policies.engine.errors import Problem
 from policies.engine.families.document_reader import escape
 from policies.engine.model import Actor

@@ -10,21 +10,22 @@ from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
-from django.utils.module_loading import import_string
 
+from policies import registries
 from policies.engine.errors import InvalidPolicy, Problem
 from policies.engine.guardrails.rules import Rule, RuleKind, read_rule
 from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden, Invalid, Stale
 from policies.guardrails.queries import guardrails
 from policies.guardrails.services.satisfiability import find_unsatisfiable
-from policies.models import ChangeEvent, Gate, Guardrail, Verb, open_write
+from policies.models import ChangeEvent, Gate, Guardrail, Verb, open_event_write, open_write
 from policies.models.fields import is_storable
-from policies.models.guardrail import GUARDRAIL_PREFIX, LOCKOUT_URN
+from policies.models.guardrail import GUARDRAIL_PREFIX, LOCKOUT_NAME, LOCKOUT_URN
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import snapshot_store
+from policies.pdp.authorizer import SYSTEM
 from policies.writes import managed_rows, required_privileges
-from policies.writes.guardrail_check import serialize_judgment
+from policies.writes.guardrail_check import emit_if_broken, serialize_judgment
 from policies.writes.guardrail_judgment import GuardrailJudge, Judgment, build_unreadable, load_rule
 from policies.writes.guardrail_worlds import JudgedWorld, load_timed_policies
 from policies.writes.validation import MAX_TEXT_LENGTH, Checks
@@ -104,7 +105,7 @@ def ensure_built_in(*, by: Actor) -> None:
     if not Guardrail.objects.filter(urn=LOCKOUT_URN).exists():
         Guardrail.objects.create(
             urn=LOCKOUT_URN,
-            name="Somebody can manage policies",
+            name=LOCKOUT_NAME,
             description="Built in: no change leaves nobody who can sign in and manage policies, now or later.",
             rule=rule,
             status=Guardrail.Status.HOLDS,
@@ -132,11 +133,16 @@ def refresh_status(guardrail: Guardrail) -> Guardrail:
     judgment = Judgment() if guardrail.mode == Guardrail.Mode.OFF else judge(guardrail)
     status, breaches = judgment.status.value, serialize_judgment(judgment, limit=MAX_LISTED_BREACHES)
     if (guardrail.status, guardrail.breaches) != (status, breaches):
+        was_broken = guardrail.status == Guardrail.Status.BROKEN
         guardrail.status, guardrail.breaches, guardrail.judged_at = status, breaches, timezone.now()
         # One that was edited meanwhile was judged by that.
         rows = Guardrail.objects.filter(pk=guardrail.pk, version=guardrail.version)
-        rows.update(status=status, breaches=breaches, judged_at=guardrail.judged_at)
-        _report(guardrail, breaches)
+        with open_event_write():
+            # Two workers may judge at once: the first one tells of it.
+            was_broken |= rows.filter(status=Guardrail.Status.BROKEN).exists()
+            is_current = bool(rows.update(status=status, breaches=breaches, judged_at=guardrail.judged_at))
+            _report(guardrail, breaches)
+            emit_if_broken(guardrail, was_broken=was_broken or not is_current, by=SYSTEM)
     return guardrail
 
 
@@ -193,6 +199,7 @@ def validate_values(values: Mapping[str, Any], *, urn: str = "") -> Rule:
 
 def _store(guardrail: Guardrail, rule: Rule, *, by: Actor) -> None:
     """Store a guardrail with what breaks it already."""
+    was_broken = guardrail.status == Guardrail.Status.BROKEN
     judgment = Judgment() if guardrail.mode == Guardrail.Mode.OFF else _judge(rule)
     guardrail.status = judgment.status
     guardrail.breaches = serialize_judgment(judgment, limit=MAX_LISTED_BREACHES)
@@ -200,6 +207,7 @@ def _store(guardrail: Guardrail, rule: Rule, *, by: Actor) -> None:
     guardrail.updated_by = by.urn
     guardrail.save()
     _report(guardrail, guardrail.breaches)
+    emit_if_broken(guardrail, was_broken=was_broken, by=by)
 
 
 def _judge(rule: Rule) -> Judgment:
@@ -207,8 +215,8 @@ def _judge(rule: Rule) -> Judgment:
 
 
 def _report(guardrail: Guardrail, breaches: list[dict[str, Any]]) -> None:
-    for path in settings.GUARDRAIL_HOOKS:
-        import_string(path)(guardrail=guardrail, breaches=breaches)
+    for tell in registries.load_entries("guardrail_hooks").values():
+        tell(guardrail=guardrail, breaches=breaches)
 
 
 def _get_current(urn: str, *, by: Actor, if_version: int | None) -> Guardrail:

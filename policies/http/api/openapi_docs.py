@@ -66,6 +66,7 @@ STATUS_DESCRIPTIONS = {
     405: "The path does not support this method.",
     406: "The answer is not available in a media type that the caller accepts.",
     409: "What is stored contradicts this: a name that is taken, or something still in use.",
+    410: "What the cursor points at was deleted; `oldest` is where the rest begins.",
     412: "The object has moved on since the version in If-Match.",
     413: "The body is too large.",
     415: "The body is not application/json.",

@@ -23,7 +23,7 @@ from policies.engine.errors import (
 )
 from policies.engine.families.document_reader import escape
 from policies.engine.model import MissingPrivilege
-from policies.errors import Forbidden, GuardrailBroken, Invalid, PolicyAppError
+from policies.errors import CursorExpired, Forbidden, GuardrailBroken, Invalid, PolicyAppError
 from policies.outages import find_outage
 
 log = logging.getLogger(__name__)
@@ -78,6 +78,8 @@ def refusal_body(error: PolicyAppError | ValidationError) -> ProblemBody:
     if isinstance(error, GuardrailBroken):
         members = {"type": GUARDRAIL_TYPE, "guardrail": error.guardrail, "example": error.example}
         return problem_body(error.status, error.detail, code=error.code, **members)
+    if isinstance(error, CursorExpired):
+        return problem_body(error.status, error.detail, code=error.code, oldest=error.oldest)
     return problem_body(error.status, error.detail, code=error.code)
 
 

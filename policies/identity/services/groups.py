@@ -4,9 +4,9 @@ A removed user or group is as unknown here until its `status` aspect restores it
 """
 
 import uuid
-from collections.abc import Sequence
-
-from django.db.models import QuerySet
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 from policies.engine.model import Actor
 from policies.errors import Conflict
@@ -14,7 +14,7 @@ from policies.identity.queries import users_groups_roles
 from policies.identity.services import membership_times, membership_writer, people_writer
 from policies.identity.services import roles as role_service
 from policies.models import GroupProfile, Membership, User, documents
-from policies.models.fields import is_storable
+from policies.models.fields import filter_storable, is_storable
 from policies.models.people import MAX_NAME_LENGTH
 from policies.pdp import authorizer, database_clock
 from policies.pdp.access_requests import AccessRequest, ResourceRef
@@ -112,13 +112,17 @@ def remove(*, urn: str, by: Actor, channel: str) -> None:
     """
     require_removal(by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        rows = GroupProfile.objects.select_related("group")
-        people_writer.remove(users_groups_roles.get_row(rows, urn=urn), uow=uow)
+        people_writer.remove(get_removable_group(urn), uow=uow)
 
 
 def require_removal(*, by: Actor) -> None:
     """Raise Forbidden unless the actor may delete groups."""
     required_privileges.require(by=by, requirement=required_privileges.privilege_group("group.delete"))
+
+
+def get_removable_group(urn: str) -> GroupProfile:
+    """Return a group to delete, also a removed one; raises NotFound."""
+    return users_groups_roles.get_row(GroupProfile.objects.select_related("group"), urn=urn)
 
 
 def add_members(*, urn: str, members: Sequence[HolderInput], by: Actor, channel: str) -> list[str]:
@@ -130,17 +134,34 @@ def add_members(*, urn: str, members: Sequence[HolderInput], by: Actor, channel:
     """
     require_member_change(urn=urn, members=members, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        group, now, checks = get_native_group(urn), database_clock.get_now(), Checks()
-        urns = [get_urn(member) for member in members]
-        users = {user.urn: user for user in select_known_users(urns=urns, by=by).filter(urn__in=urns)}
-        check_holders(checks, members, users, pointer="/members", noun="user", now=now)
-        checks.finish()
-        return membership_times.add_members(group=group, holders=members, users=users, uow=uow, now=now)
+        addition = check_addition(urn=urn, members=members, by=by)
+        return membership_times.add_members(
+            group=addition.group, holders=members, users=addition.users, uow=uow, now=addition.now
+        )
 
 
-def select_known_users(*, urns: Sequence[str], by: Actor) -> QuerySet[User]:
-    """Return the users of whom these may be members: those that are not removed, nor hidden from the actor."""
-    return users_groups_roles.select_present_users().exclude(urn__in=people_records.find_hidden(urns=urns, by=by))
+class MemberAddition(NamedTuple):
+    """Members that may be added: the group, the users by URN, and the time of the check."""
+
+    group: GroupProfile
+    users: Mapping[str, User]
+    now: datetime
+
+
+def check_addition(*, urn: str, members: Sequence[HolderInput], by: Actor) -> MemberAddition:
+    """Check that these users can become members of a group, and return their rows. Raises as `add_members`.
+
+    Whether the actor may is `require_member_change`. Users that are removed, or hidden from the actor, are unknown.
+    """
+    group, now, checks = get_native_group(urn), database_clock.get_now(), Checks()
+    urns = filter_storable(get_urn(member) for member in members)
+    known_users = users_groups_roles.select_present_users().exclude(
+        urn__in=people_records.find_hidden(urns=urns, by=by)
+    )
+    users = {user.urn: user for user in known_users.filter(urn__in=urns)}
+    check_holders(checks, members, users, pointer="/members", noun="user", now=now)
+    checks.finish()
+    return MemberAddition(group, users, now)
 
 
 def remove_members(*, urn: str, members: Sequence[str], by: Actor, channel: str) -> list[str]:

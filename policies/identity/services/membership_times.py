@@ -9,9 +9,9 @@ from typing import Any
 from policies.engine.model import Actor
 from policies.identity.services import membership_writer
 from policies.models import GroupProfile, Membership, RoleAssignment, ScheduledMembership, User, Verb
+from policies.models.event import CLOCK_CHANNEL
 from policies.models.writes import WriteTransaction
 from policies.pdp import actor_resolution, authorizer, snapshot_store
-from policies.pdp.due_changes import CLOCK_CHANNEL
 from policies.writes.timed_holders import HolderInput, TimedHolder, describe_times
 from policies.writes.timed_writes import (
     TIME_COLUMNS,

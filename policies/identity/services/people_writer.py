@@ -116,20 +116,31 @@ def remove(row: UserOrGroup, *, uow: UnitOfWork) -> None:
 
     Raises Conflict for a name by which a policy keeps access from somebody.
     """
-    object_name = deleted_names.make_object_name("user", row.object_id) if isinstance(row, User) else ""
-    deleted_names.refuse_narrowing(urn=row.urn, name=row.name, object_name=object_name)
+    refuse_narrowing(row)
     _announce_loss(row, uow)
     uow.audit(urn=row.urn, name=row.name, verb=Verb.DELETED, before=facts(row))
     (row if isinstance(row, User) else row.group).delete()
     deleted_names.mark([row.urn])
 
 
+def refuse_narrowing(row: UserOrGroup) -> None:
+    """Raise Conflict for a user or group by whose name a policy keeps access from somebody."""
+    object_name = deleted_names.make_object_name("user", row.object_id) if isinstance(row, User) else ""
+    deleted_names.refuse_narrowing(urn=row.urn, name=row.name, object_name=object_name)
+
+
+def refuse_root(user: User) -> None:
+    """Raise Forbidden for the root user, who is always active."""
+    if user.is_root:
+        raise Forbidden((), "The root user cannot be suspended or removed.")
+
+
 def _announce_deactivation(row: UserOrGroup, before: Facts | None, uow: UnitOfWork) -> None:
     """Announce that a row may no longer act if it might before; raises Forbidden for the root user."""
     if row.is_active:
         return
-    if isinstance(row, User) and row.is_root:
-        raise Forbidden((), "The root user cannot be suspended or removed.")
+    if isinstance(row, User):
+        refuse_root(row)
     if before is not None and not before["is_removed"] and before.get("state", User.State.ACTIVE) == User.State.ACTIVE:
         _announce_loss(row, uow)
         if isinstance(row, User):

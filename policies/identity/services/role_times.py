@@ -10,9 +10,9 @@ from django.db.models import Q
 from policies.identity.services import role_writer
 from policies.identity.services.people_writer import UserOrGroup
 from policies.models import GroupProfile, Role, RoleAssignment, ScheduledRoleAssignment, User, Verb
+from policies.models.event import CLOCK_CHANNEL
 from policies.models.writes import WriteTransaction
 from policies.pdp import authorizer
-from policies.pdp.due_changes import CLOCK_CHANNEL
 from policies.writes import delegation
 from policies.writes.timed_holders import HolderInput, TimedHolder, describe_times
 from policies.writes.timed_writes import (

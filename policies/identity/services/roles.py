@@ -7,6 +7,7 @@ be deleted, since the policy would silently apply to nobody.
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import Group
@@ -60,8 +61,7 @@ def create(
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
     identifier = str(uuid.uuid4()) if identifier is None else identifier
     checks = Checks()
-    checks.validate_identifier(identifier, "/id")
-    _check_profile(checks, {"name": name, "description": description})
+    check_description(checks, identifier=identifier, name=name, description=description)
     if object_id is not None:
         object_id = object_id.lower()
         checks.validate_object_id(object_id, "/object_id")
@@ -82,6 +82,12 @@ def create(
         role.save(force_insert=True)
         uow.audit(urn=role.urn, name=role.name, verb=Verb.CREATED, after=facts(role))
     return role
+
+
+def check_description(checks: Checks, *, identifier: str, name: str, description: str) -> None:
+    """Add a problem to `checks` for each of these that a role cannot have; places are `id`, `name`, `description`."""
+    checks.validate_identifier(identifier, "/id")
+    _check_profile(checks, {"name": name, "description": description})
 
 
 def update(
@@ -105,7 +111,7 @@ def update(
     )
     checks.finish()
     with open_unit_of_work(by=by, channel=channel) as uow:
-        role = _get_editable_role(urn, by=by)
+        role = get_editable_role(urn, by=by)
         before = facts(role)
         refuse_stale(expected_fingerprint=expected_fingerprint, facts=before)
         _write_document(
@@ -142,11 +148,17 @@ def grant(*, urn: str, actors: Sequence[HolderInput], by: Actor, channel: str) -
     """
     require_assignment(actors=actors, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        role, now, checks = get_role(urn), database_clock.get_now(), Checks()
-        holders_by_urn = load_holders(urns=[get_urn(actor) for actor in actors])
-        check_holders(checks, actors, holders_by_urn, pointer="/actors", noun="user or group", now=now)
-        checks.finish()
+        role, now = get_role(urn), database_clock.get_now()
+        holders_by_urn = check_assignment(actors=actors, now=now)
         return role_times.assign_role(role=role, holders=actors, rows=holders_by_urn, uow=uow, now=now)
+
+
+def check_assignment(*, actors: Sequence[HolderInput], now: datetime) -> dict[str, UserOrGroup]:
+    """Check that a role can be assigned to users and groups, and return their rows. Raises Invalid as `grant`."""
+    checks, holders_by_urn = Checks(), load_holders(urns=[get_urn(actor) for actor in actors])
+    check_holders(checks, actors, holders_by_urn, pointer="/actors", noun="user or group", now=now)
+    checks.finish()
+    return holders_by_urn
 
 
 def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[str]:
@@ -257,7 +269,7 @@ def get_role(urn: str) -> Role:
 def get_deletable_role(urn: str, *, by: Actor) -> Role:
     """Return a role to delete. Raises Forbidden, NotFound, Conflict while policies name it, or deny its object id."""
     required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
-    role = _get_editable_role(urn, by=by)
+    role = get_editable_role(urn, by=by)
     if policy_urns := users_groups_roles.load_policy_urns_by_actor(actors=[urn])[urn]:
         raise Conflict(f"{role.name} is named by {len(policy_urns)} policies: {', '.join(policy_urns[:5])}.")
     deleted_names.refuse_narrowing(
@@ -266,7 +278,8 @@ def get_deletable_role(urn: str, *, by: Actor) -> Role:
     return role
 
 
-def _get_editable_role(urn: str, *, by: Actor) -> Role:
+def get_editable_role(urn: str, *, by: Actor) -> Role:
+    """Return a role to change. Raises NotFound, Forbidden for one that nobody changes, Conflict for a managed one."""
     role = get_role(urn)
     if not role.is_editable and by.urn != SYSTEM_ACTOR:
         raise Forbidden((), f"The role {role.name} cannot be changed.")

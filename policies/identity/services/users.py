@@ -263,10 +263,15 @@ def remove(*, urn: str, by: Actor, channel: str) -> None:
     """
     require_removal(urn=urn, by=by)
     with open_unit_of_work(by=by, channel=channel) as uow:
-        user = users_groups_roles.get_row(User.objects.all(), urn=urn)
-        if user.is_root:
-            raise Forbidden((), "The root user cannot be removed.")
-        people_writer.remove(user, uow=uow)
+        people_writer.remove(get_removable_user(urn), uow=uow)
+
+
+def get_removable_user(urn: str) -> User:
+    """Return a user to delete; raises NotFound, and Forbidden for the root user."""
+    user = users_groups_roles.get_row(User.objects.all(), urn=urn)
+    if user.is_root:
+        raise Forbidden((), "The root user cannot be removed.")
+    return user
 
 
 def require_removal(*, urn: str, by: Actor) -> None:

@@ -9,17 +9,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from policies.authoring.services import net_change
-from policies.authoring.services.change_guardrails import judge_guardrails
-from policies.authoring.services.net_change import ChangeSide, PlatformAccess
-from policies.authoring.services.proposed_changes import PUT_POLICY, read_change
-from policies.authoring.services.staged_changes import StagedChange, stage_changes
+from policies.changes.comparison import EffectQuestion
+from policies.changes.guardrail_verdicts import judge_guardrails
+from policies.changes.kinds import Change, load_kinds, read_change
+from policies.changes.net_change import ChangeSide, PlatformAccess, find_net_change
+from policies.changes.people import ChangedActor
+from policies.changes.staging import stage_changes
+from policies.changes.worlds import ChangedWorld
 from policies.engine import families
 from policies.engine.model import Actor
 from policies.engine.selectors import GROUP_MEMBERSHIP, OWNER, Owner, Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import PolicyAppError
-from policies.identity.services.staged_people import ChangedActor
 from policies.models import RoleAssignment
 from policies.pdp import authorizer, ports
 from policies.requests.ways.asked_items import AskedItem
@@ -60,7 +61,7 @@ class StagedWay:
     """The world before and after a way, for the actor of an item."""
 
     item: AskedItem
-    staged: StagedChange
+    staged: ChangedWorld
 
     @property
     def actor(self) -> Actor:
@@ -86,7 +87,7 @@ class StagedWay:
     def snapshots(self) -> tuple[Snapshot, Snapshot]:
         """The snapshots before and after, with the grants of the actor and of all that it gains."""
         tokens = self.item.actor.holders | self.item.actor.roles | self.actor.holders | self.actor.roles
-        grants = self.staged.grants.list_touching(tokens=tokens)
+        grants = () if self.staged.grants is None else self.staged.grants.list_touching(tokens=tokens)
         sides = self.staged.before, self.staged.after
         if not grants:
             return sides
@@ -103,33 +104,16 @@ class StagedWay:
 
     def compare(self) -> tuple[Gains, Gains, bool]:
         """Return what is gained and lost, and whether these are all."""
-        staged = self.staged
-        change = net_change.compare_snapshots(
-            before=staged.before,
-            after=staged.after,
-            policies=list(staged.policies),
-            by=authorizer.SYSTEM,
-            people=staged.people,
-            facts=staged.facts,
-            grants=staged.grants,
-            limit=_MAX_PLATFORM,
-        )
+        change = find_net_change(self.staged, EffectQuestion(_MAX_PLATFORM))
         return (
             _count(change.gained, change.platform_gained),
             _count(change.lost, change.platform_lost),
-            change.is_exact and staged.has_everybody,
+            change.is_exact and self.staged.has_everybody,
         )
 
     def list_broken(self, by: Actor) -> tuple[BrokenGuardrail, ...]:
         """Return the guardrails that the way breaks, in words for this reader."""
-        verdicts = judge_guardrails(
-            before=self.staged.before,
-            after=self.staged.after,
-            policies=self.staged.policies,
-            people=self.staged.people,
-            has_fact_changes=self.staged.facts.has_changes,
-            by=by,
-        )
+        verdicts = judge_guardrails(replace(self.staged, by=by))
         return tuple(
             BrokenGuardrail(verdict.urn, verdict.name, verdict.mode, verdict.sentence)
             for verdict in verdicts
@@ -160,14 +144,15 @@ def stage_way(item: AskedItem, candidate: Candidate) -> StagedWay | None:
         return None
 
 
-def _stage(changes: Iterable[Mapping[str, Any]]) -> StagedChange:
-    return stage_changes(changes=[read_change(_strip_end(change)) for change in changes], by=authorizer.SYSTEM)
+def _stage(changes: Iterable[Mapping[str, Any]]) -> ChangedWorld:
+    return stage_changes(changes=[read_way_change(change) for change in changes], by=authorizer.SYSTEM)
 
 
-def _strip_end(change: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a change without its end, which says nothing of this moment; a policy is checked with it."""
+def read_way_change(change: Mapping[str, Any]) -> Change:
+    """Return the change that one of the changes of a way states, as its shape in the API reads it."""
     ((kind, value),) = change.items()
-    return change if kind == PUT_POLICY else {kind: {key: item for key, item in value.items() if key != "valid_until"}}
+    shape = load_kinds()[kind].build_shape()
+    return read_change({kind: shape.run_validation(value)})
 
 
 def _join_groups(actor: Actor, candidate: Candidate) -> dict[str, ChangedActor]:

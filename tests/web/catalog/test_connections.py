@@ -117,6 +117,10 @@ def test_a_set_of_repairs_is_shown_confirmed_and_discarded(shop):
     WarehouseChange.objects.filter(pk=change.pk).update(status="FAILED", problem="ann is gone.", done=0)
     ended = shop.get(address).content.decode()
     assert "ann is gone." in ended
+    assert "Check again" not in ended
+    WarehouseChange.objects.filter(pk=change.pk).update(status="APPLIED", problem="")
+    assert "/reports/new/role_mapping_check" in shop.get(address).content.decode()
+    WarehouseChange.objects.filter(pk=change.pk).update(status="FAILED", problem="ann is gone.")
     assert ">Failed<" in ended
     assert shop.get(address, headers={"HX-Request": "true"}).headers["HX-Refresh"] == "true"
     assert "Sets of repairs" in shop.get(PAGE).content.decode()
@@ -156,5 +160,14 @@ def test_repairs_are_proposed_from_the_last_run(shop, settings, monkeypatch, tmp
     change = WarehouseChange.objects.get(status="QUEUED")
     assert change_url == f"/settings/connections/shop/changes/{change.pk}"
     assert [entry["statement"] for entry in change.statements] == [repair]
+    # A page has some of many, and one button takes all.
+    many = [{**rows[0], "key": str(number), "sentence": f"ann has READ {number}."} for number in range(1, 61)]
+    finished.ready(tmp_path / "many", "role_mapping_check", {"findings": many})
+    page = shop.get(f"{proposals}?size=25&page=2")
+    assert (len(page.context["rows"]), page.context["page"].paginator.count) == (25, 60)
+    assert "Preview all" in page.content.decode()
+    location = shop.post(f"{proposals}?page=2", {"all": "1", "finding": "26"}).headers["Location"]
+    assert len(WarehouseChange.objects.get(pk=location.rpartition("/")[2]).statements) == 60
+    finished.ready(tmp_path / "again", "role_mapping_check", {"findings": rows})
     created = shop.post(f"{API}changes/", {}, content_type="application/json")
     assert (created.status_code, created.json()["statements"]) == (201, [{"finding": "1", "statement": repair}])

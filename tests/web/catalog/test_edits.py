@@ -10,7 +10,7 @@ from catalog.entities import annotations
 from catalog.entities.annotations import AnnotationEdit, compute_fingerprint
 from catalog.entities.pages.aspect_forms import SEVERAL_DOMAINS
 from catalog.models import Facet
-from policies.authoring.pages.net_change_wording import NOBODY
+from policies.changes.pages.net_change_wording import NOBODY
 from policies.pdp import authorizer
 from tests.web.catalog.conftest import (
     BOARD,

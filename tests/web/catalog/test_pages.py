@@ -112,6 +112,7 @@ TABLE = {
     | managed(f"{run(READY)}/access?ask=changed&urn=nothing&since=none")
     | managed(f"{run(FAILED)}/access", 404),
     "report-cancel": managed(f"{run(RUNNING)}/cancel"),
+    "report-script": managed(f"{run(READY)}/script?export=none", 404),
     "report-compare": managed(f"{run(READY)}/compare")
     | managed(f"{run(READY)}/compare?other={EARLIER}&table=none&show=lost")
     | managed(f"{run(FAILED)}/compare", 404),

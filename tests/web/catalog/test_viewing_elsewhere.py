@@ -11,8 +11,8 @@ from django.db import connection
 from django.http import JsonResponse
 from django.test.utils import CaptureQueriesContext
 
-from policies.authoring.pages.net_change_wording import NOBODY
 from policies.authoring.services import policies, policy_drafts
+from policies.changes.pages.net_change_wording import NOBODY
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import viewer_context_middleware
 from policies.pdp import actor_resolution, authorizer, explanations

@@ -5,7 +5,7 @@ import pytest
 from catalog.access import grant_source
 from catalog.cdap import grant_effect
 from catalog.models import EntityGroupGrant, EntityUserGrant, WildcardGrant
-from policies.authoring.pages.net_change_wording import CONCEALED, NOBODY, NOBODY_ON_ENTITIES
+from policies.changes.pages.net_change_wording import CONCEALED, NOBODY, NOBODY_ON_ENTITIES
 from policies.identity.services import groups
 from policies.pdp import authorizer
 from tests.web.cdap.conftest import CLICKS, MAKER, READER, ROOT, SHOP, STRANGER, TABLE, TEAM, give

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from catalog.ingest import apply
-from policies.authoring.pages.net_change_wording import NOBODY
+from policies.changes.pages.net_change_wording import NOBODY
 from policies.identity.queries import credentials, users_groups_roles
 from policies.identity.services import access_tokens, groups, invitations, password_resets, roles, users
 from policies.models import AccessToken, ChangeEvent, InviteToken, ResetToken, User

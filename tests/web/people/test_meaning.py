@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
-from policies.authoring.pages.net_change_wording import NOBODY
+from policies.changes.pages.net_change_wording import NOBODY
 from policies.identity.queries import users_groups_roles
 from policies.identity.services import groups, roles
 from policies.pdp import actor_resolution

@@ -10,12 +10,13 @@ from django.utils.http import urlencode
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from catalog.models import Report
-from policies.authoring.pages.net_change_wording import NOBODY, NOT_EXACT, describe_net_change
-from policies.authoring.pages.verdict_wording import describe_policy_changes
+from policies.authoring.changes import SetState
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import net_change, policies, policy_drafts
-from policies.authoring.services.net_change import KeptAccess, NetChange
-from policies.authoring.services.proposed_changes import SET_STATE, Change, StateChange
+from policies.authoring.services import policies, policy_drafts
+from policies.changes import comparison
+from policies.changes.net_change import KeptAccess, NetChange
+from policies.changes.pages.net_change_wording import NOBODY, NOT_EXACT, describe_net_change
+from policies.changes.pages.verdict_wording import describe_policy_changes
 from policies.engine.families import datahub
 from policies.guardrails.services import guardrails
 from policies.models import Policy
@@ -86,7 +87,7 @@ def test_a_question_about_too_much_starts_the_report_in_its_place(browse, world,
     }
     for url in urls:
         assert "Start impact report" not in client.get(url, headers=headers).content.decode()
-    monkeypatch.setattr(net_change, "MAX_STEPS", -1)
+    monkeypatch.setattr(comparison, "MAX_STEPS", -1)
     for url, (name, state) in urls.items():
         question = client.get(url, headers=headers)
         assert NOT_EXACT in question.context["effect"]
@@ -339,7 +340,7 @@ def test_a_preview_shows_what_people_know_and_a_broken_guardrail_first(browse, w
     apply.apply(proposals=described, by=authorizer.SYSTEM, channel=DOOR)
     rule = {"never": {"actors": {"users": [OTTO]}, "privileges": ["DELETE_ENTITY"]}}
     guardrails.create(name="Otto deletes nothing", rule=rule, mode="warn", by=authorizer.SYSTEM, channel=DOOR)
-    activation = Change(SET_STATE, StateChange(policy.urn, "ACTIVE"))
+    activation = SetState(policy.urn, "ACTIVE")
     sentences = describe_policy_changes(changes=[activation], by=authorizer.SYSTEM).sentences
     assert "Otto deletes nothing" in sentences[0]
     (gained,) = [sentence for sentence in sentences if sentence.startswith("Otto Outsider gains Delete")]

@@ -9,9 +9,10 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
-from policies.authoring.pages.net_change_wording import NOBODY, SAMPLED
 from policies.authoring.queries import policies as policy_queries
-from policies.authoring.services import empty_reach, net_change, policies, policy_drafts
+from policies.authoring.services import empty_reach, policies, policy_drafts
+from policies.changes import comparison
+from policies.changes.pages.net_change_wording import NOBODY, SAMPLED
 from policies.models import Policy
 from policies.pdp import authorizer
 from tests.web.conftest import DOOR, document_of
@@ -395,7 +396,7 @@ def test_while_somebody_types_a_sample_comes_before_the_exact_answer(browse, cat
     drawn = builder.press("refresh", privileges=["DELETE_ENTITY"], headers=headers)
     assert not drawn.context["is_sampled"]
     exact = drawn.context["net_change"]
-    monkeypatch.setattr(net_change, "SAMPLED_ENTITIES", 1)
+    monkeypatch.setattr(comparison, "SAMPLED_ENTITIES", 1)
     sampled = builder.press("refresh", privileges=["DELETE_ENTITY"], headers=headers)
     assert sampled.context["net_change"][-1] == SAMPLED
     assert "1 entity" in sampled.context["net_change"][0]

@@ -4,15 +4,8 @@ from dataclasses import replace
 
 from django.template.loader import render_to_string
 
-from policies.authoring.pages import net_change_wording
-from policies.authoring.services.net_change import (
-    ChangedAccess,
-    ChangeSide,
-    KeptAccess,
-    NetChange,
-    PlatformAccess,
-    Tally,
-)
+from policies.changes.net_change import ChangedAccess, ChangeSide, KeptAccess, NetChange, PlatformAccess, Tally
+from policies.changes.pages import net_change_wording
 from policies.engine.model import Actor
 from policies.writes.preview_disclosure import PreviewDisclosure
 

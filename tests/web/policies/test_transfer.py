@@ -9,9 +9,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from policies.authoring.pages.net_change_wording import NOBODY
 from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies, policy_drafts
+from policies.changes.pages.net_change_wording import NOBODY
 from policies.engine.families.validity import Validity
 from policies.models import Policy, PolicyEvent, PolicyFacet, PolicyVersion
 from policies.pdp import authorizer

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from policies.authoring.services import change_proofs
+from policies.changes import proofs
 from policies.engine.proofs import sentences
 from policies.guardrails.services import guardrails
 from policies.models import LoggedDecision
@@ -80,7 +80,7 @@ def test_a_draft_that_cannot_be_stored_has_no_verdicts(builder):
 
 
 def test_an_unknown_verdict_is_said_to_be_unknown(builder, monkeypatch):
-    monkeypatch.setattr(change_proofs, "MAX_SECONDS", -1.0)
+    monkeypatch.setattr(proofs, "MAX_SECONDS", -1.0)
     builder.press("3")
     builder.press("refresh", users=[OTTO, STELLA])
     assert builder.response.context["verdicts"]["proofs"][0] == sentences.GAIN_UNKNOWN

@@ -190,6 +190,27 @@ def test_a_chart_says_how_many_bars_it_leaves_out(browse, world, tmp_path):
     assert "and 25 more in the tables" in words(page)
 
 
+def test_the_page_of_a_run_leads_to_a_script_of_each_export(browse, world, tmp_path):
+    row = {"key": "1", "export": "it's shop/1", "repair": 'GRANT "a" TO "b";', "inverse": 'REVOKE "a" FROM "b";'}
+    exports: list[dict[str, str | None]] = [
+        {"export": "it's shop/1", "dialect": "postgres"},
+        {"export": "words", "dialect": None},
+    ]
+    run = finished.ready(tmp_path, "role_mapping_check", {"findings": [row], "exports": exports})
+    (script,) = browse("root").get(page_of(run)).context["scripts"]
+    for name, start, statement in (("url", "repairs-", row["repair"]), ("inverse_url", "undo-", row["inverse"])):
+        answer = browse("root").get(script[name])
+        assert answer["Content-Disposition"].startswith(f'attachment; filename="{start}')
+        assert statement in b"".join(answer.streaming_content).decode()
+
+
+def test_what_a_run_could_not_judge_is_said_first(browse, world, tmp_path):
+    sentence = "shop is not compared: shop/a.csv.gz is damaged."
+    run = finished.ready(tmp_path, KIND, summary=Summary((), unjudged=(sentence,)).serialize())
+    assert f"Incomplete: {sentence}" in words(browse("root").get(page_of(run)))
+    assert browse("root").get(f"/api/v1/reports/{run.pk}/").json()["summary"]["unjudged"] == [sentence]
+
+
 def test_codes_beside_bars_are_shown_in_words(browse, world, tmp_path):
     labels = ("ROLE_BESIDE_ISOLATION", "Extra grant", "EDIT_ENTITY_TAGS", "postgres-eu")
     bars = [{"label": label, "value": 1} for label in labels]

@@ -11,13 +11,13 @@ from catalog.reports.storage import StorageFolder
 from policies.errors import Invalid
 
 if TYPE_CHECKING:
-    from catalog.reports.assertions.parser import Assertion
+    from catalog.assertions.parser import Assertion
 
 
 def prepare(_: Report, folder: StorageFolder) -> None:
     """Write assertions.json, parsed. Raises Invalid with every problem, and OSError for an unreadable file."""
     # The library for YAML is needed by the worker that runs the report, and by no web process that lists its kind.
-    from catalog.reports.assertions import parser
+    from catalog.assertions import parser
 
     try:
         parsed_assertions = parser.parse(queries.load_text())

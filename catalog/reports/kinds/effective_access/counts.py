@@ -10,16 +10,13 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import NamedTuple
 
-import pyarrow as pa
 from pyroaring import BitMap, FrozenBitMap
 
 from catalog.reports.kinds.effective_access.edges import EdgeCollector, EdgeWriter, PartitionEdges
-from catalog.reports.kinds.effective_access.entity_files import EntityFile, EntityFileWriter
 from catalog.reports.snapshot import partitions
 from catalog.reports.snapshot.partition_facts import PartitionFacts
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.partition_visits import visit_partitions
-from catalog.reports.storage import StorageFolder
 from policies.engine import reach_index, selectors
 from policies.engine.actor_index import ActorIndex
 from policies.engine.audience import Audience, AudienceIndex
@@ -33,8 +30,12 @@ MIN_PARTITIONS = 4
 PLACE_FIELDS = {"domain": selectors.DOMAIN, "platform": partitions.PLATFORM, "tag": selectors.TAG}
 
 
+def _make_zeros(length: int = 0) -> "array[int]":
+    return array("q", bytes(8 * length))
+
+
 class _CountRow(NamedTuple):
-    """The counts of one partition: 8 bytes for each person, or the counts of one place.
+    """The counts of one partition: 8 bytes for each person or entity, or the counts of one place.
 
     A place has its kind, URN, entities and (person, entity) pairs; `data` is a serialized bitmap of people.
     """
@@ -51,13 +52,11 @@ class _CountRow(NamedTuple):
 class _CountQuery:
     """What every partition counts: these privileges on entities of these types.
 
-    `entity_folder` is the URL of the folder for the files of entities. `edges_per_entity` is the bound of the rows of
-    edges, and None where none are wanted.
+    `edges_per_entity` is the bound of the rows of edges, and None where none are wanted.
     """
 
     privileges: Sequence[str]
     types: Sequence[str]
-    entity_folder: str
     edges_per_entity: float | None = None
 
     @cached_property
@@ -87,16 +86,13 @@ class PlaceCount:
 
 @dataclass(slots=True)
 class PrivilegeCount:
-    """Counts of one privilege: entities by person, in the order of the snapshot, and places by (kind, URN).
+    """Counts of one privilege: entities by person and people by entity, in the order of the snapshot, and places.
 
-    The people of each entity are in files, whose names do not come in any order; here are only the number of entities
-    and of those that nobody reaches.
+    Places are by (kind, URN).
     """
 
     people: "array[int]"
-    entities: int = 0
-    unreached_entities: int = 0
-    entity_files: list[str] = field(default_factory=list)
+    entities: "array[int]" = field(default_factory=_make_zeros)
     places: dict[tuple[str, str], PlaceCount] = field(default_factory=dict)
 
 
@@ -104,17 +100,14 @@ def count_access(
     job: Job,
     privileges: Sequence[str],
     people: Sequence[str],
-    entity_folder: StorageFolder,
     *,
     min_partitions: int = MIN_PARTITIONS,
     max_edges: int = 0,
 ) -> dict[str, PrivilegeCount]:
     """Return the counts of each privilege for all people, whose URNs are given in the order of the snapshot.
 
-    They are computed in at least `min_partitions` partitions, which write the people of each entity into files in
-    `entity_folder`. Memory does not grow with the number of entities, apart from that for edges.
-
-    The edges of access are written, too, up to `max_edges` rows.
+    They are computed in at least `min_partitions` partitions. The edges of access are written, too, up to `max_edges`
+    rows. Memory of this process: 8 bytes for each person or entity and privilege, and that for edges.
     """
     edge_writer = EdgeWriter(job) if max_edges else None
     accumulator = _Accumulator(len(people), privileges, edge_writer)
@@ -122,7 +115,7 @@ def count_access(
     visit_partitions(
         job,
         _count_partition,
-        _CountQuery(privileges, partitions.list_types(job.source), entity_folder.url, edges_per_entity),
+        _CountQuery(privileges, partitions.list_types(job.source), edges_per_entity),
         accumulator.add_partition,
         choose_fields=partial(_choose_fields, tuple(privileges)),
         stage="Counting",
@@ -130,7 +123,7 @@ def count_access(
     )
     if edge_writer is not None:
         edge_writer.write_crowds(people)
-    return accumulator.counts
+    return accumulator.build()
 
 
 def _choose_fields(privileges: Sequence[str], state: partitions.SnapshotState) -> frozenset[str]:
@@ -141,39 +134,43 @@ class _Accumulator:
     """Sum of the counts of all partitions; their edges are passed on."""
 
     def __init__(self, people_count: int, privileges: Sequence[str], edge_writer: EdgeWriter | None) -> None:
-        self.counts = {privilege: PrivilegeCount(_make_zeros(people_count)) for privilege in privileges}
+        self._counts = {privilege: PrivilegeCount(_make_zeros(people_count)) for privilege in privileges}
+        self._entities_by_partition: dict[str, dict[int, bytes]] = {privilege: {} for privilege in privileges}
         self._edge_writer = edge_writer
 
-    def add_partition(self, number: int, rows: Sequence[_CountRow | EntityFile | PartitionEdges]) -> None:
-        """Add the rows of a partition."""
+    def add_partition(self, number: int, rows: Sequence[_CountRow | PartitionEdges]) -> None:
+        """Add the rows of a partition; a higher number has later entities."""
         for row in rows:
             if isinstance(row, PartitionEdges):
                 if self._edge_writer is not None:
                     self._edge_writer.add_partition(number, row)
                 continue
-            count = self.counts[row.privilege]
-            if isinstance(row, EntityFile):
-                count.entities += row.entities
-                count.unreached_entities += row.unreached_entities
-                count.entity_files.append(row.name)
+            count = self._counts[row.privilege]
+            if row.kind == "entities":
+                self._entities_by_partition[row.privilege][number] = row.data
             elif row.kind == "people":
                 for person, entity_count in enumerate(memoryview(row.data).cast("q")):
                     count.people[person] += entity_count
             else:
                 _add_place(count, row)
 
+    def build(self) -> dict[str, PrivilegeCount]:
+        """Return the counts of each privilege, when all partitions are added."""
+        for privilege, data_by_partition in self._entities_by_partition.items():
+            for _, data in sorted(data_by_partition.items()):
+                self._counts[privilege].entities.frombytes(data)
+        return self._counts
 
-def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRow | EntityFile | PartitionEdges]:
-    """Return the counts of one partition, and its edges where they are wanted. Raises OSError."""
-    rows: list[_CountRow | EntityFile | PartitionEdges] = []
-    # The first number of its entities is that of no other partition, and the same in a second attempt.
-    entity_writer = EntityFileWriter(query.entity_folder, f"{facts.numbers[0]}", pa.array(facts.urns, pa.string()))
+
+def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRow | PartitionEdges]:
+    """Return the counts of one partition, and its edges where they are wanted."""
+    rows: list[_CountRow | PartitionEdges] = []
     edge_collector = None
     if query.edges_per_entity is not None:
         max_edges = int(query.edges_per_entity * len(facts.urns))
         edge_collector = EdgeCollector(facts.urns, [actor.urn for actor in facts.actors], max_edges)
     actor_index, audience_indexes = query.get_indexes(facts)
-    for number, (privilege, audience_index) in enumerate(audience_indexes.items()):
+    for privilege, audience_index in audience_indexes.items():
         entity_counts = reach_index.ReachIndex(facts.postings, facts.snapshot, privilege).count_entities(facts.actors)
         counts_by_person = array("q", (entity_counts[actor.urn] for actor in facts.actors))
         counts_by_entity = _make_zeros(len(facts.urns))
@@ -188,7 +185,7 @@ def _count_partition(facts: PartitionFacts, query: _CountQuery) -> list[_CountRo
                 for person in actors:
                     counts_by_person[person] += 1
         rows.append(_CountRow(privilege, "people", "", 0, 0, counts_by_person.tobytes()))
-        rows.append(entity_writer.write(privilege, number, counts_by_entity))
+        rows.append(_CountRow(privilege, "entities", "", 0, 0, counts_by_entity.tobytes()))
         rows += [_CountRow(privilege, *place_row) for place_row in place_counter.list_rows(counts_by_entity)]
     if edge_collector is not None:
         rows.append(edge_collector.build())
@@ -265,7 +262,3 @@ def _add_place(count: PrivilegeCount, row: _CountRow) -> None:
         place_count.entities += row.entities
         place_count.accesses += row.accesses
         place_count.people |= people
-
-
-def _make_zeros(length: int) -> "array[int]":
-    return array("q", bytes(8 * length))

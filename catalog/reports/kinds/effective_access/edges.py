@@ -17,8 +17,8 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyroaring import FrozenBitMap
 
-from catalog.reports.result_tables.run_files import LEFT_OUT
 from catalog.reports.spark.job import Job
+from catalog.reports.tables import LEFT_OUT
 from policies.engine.audience import Audience
 
 #: Table of the results with the edges.

@@ -1,26 +1,31 @@
 """Job of effective access: exact counts per person, per entity and per place, over the whole catalog.
 
 The catalog is divided by entity numbers; each partition is evaluated in a process of Spark, with statements and people
-broadcast. `reach_index` counts the entities of each person, `AudienceIndex` the people of each entity. The job has a
-number for each person and privilege in memory; the rows of entities, however many, pass through it in order.
+broadcast. `reach_index` counts the entities of each person, `AudienceIndex` the people of each entity. The job has
+the URNs of all entities in memory while it sorts them, and a number for each and every person by privilege.
 """
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from catalog.reports.kinds.effective_access import entity_files
 from catalog.reports.kinds.effective_access.counts import PLACE_FIELDS, PrivilegeCount, count_access
-from catalog.reports.kinds.effective_access.entity_files import merge_entity_files
+from catalog.reports.snapshot.partitions import read_urns
 from catalog.reports.snapshot.reader import read_people
-from catalog.reports.spark.job import Job, JobProgram, print_progress
-from catalog.reports.spark.work_folder import open_temporary_folder
+from catalog.reports.spark.job import ROW_GROUP_ROWS, Job, JobProgram, print_progress
+from catalog.reports.storage import parse_address
 from catalog.reports.summary import Bar, Chart, Number, Summary
 from policies.engine import families
 
+if TYPE_CHECKING:
+    from array import array
+
 _PEOPLE_SCHEMA = pa.schema([("privilege", pa.string()), ("person", pa.string()), ("entities", pa.int64())])
+_ENTITY_SCHEMA = pa.schema([("privilege", pa.string()), ("entity", pa.string()), ("people", pa.int64())])
 
 #: Upper bounds, in percent of the catalog, of the bars into which people are grouped by their reach.
 _REACH_PERCENTAGES = (0, 1, 10, 25, 50, 75, 99, 100)
@@ -28,26 +33,34 @@ _REACH_PERCENTAGES = (0, 1, 10, 25, 50, 75, 99, 100)
 
 def compute_results(job: Job) -> Summary:
     """Count access, write the tables and return the summary. Raises CorruptSnapshot."""
-    max_edges = job.file_plan.max_edges if job.file_plan else 0
+    # Snapshots that no run has prepared have no such file, and no edges are wanted.
+    has_edges = parse_address(job.source).has_file("edges.json")
+    max_edges = job.read_json("edges.json")["max_rows"] if has_edges else 0
     people = read_people(job.source)
-    with open_temporary_folder(job.target) as entity_folder:
-        counts = count_access(job, job.parameters["privileges"], people, entity_folder, max_edges=max_edges)
-        print_progress("Writing the results")
-        file_names = {privilege: count.entity_files for privilege, count in counts.items()}
-        job.write_ordered_tables("entities", entity_files.SCHEMA, merge_entity_files(entity_folder, file_names))
-    job.write_ordered_tables("people", _PEOPLE_SCHEMA, _rank_people(counts, people))
+    counts = count_access(job, job.parameters["privileges"], people, max_edges=max_edges)
+    print_progress("Writing the results")
+    people_counts = ((privilege, count.people) for privilege, count in counts.items())
+    person_rows = _rank(_PEOPLE_SCHEMA, pa.array(people, pa.string()), people_counts)
+    job.write_ordered_tables("people", _PEOPLE_SCHEMA, person_rows)
+    entity_counts = ((privilege, count.entities) for privilege, count in counts.items())
+    entity_rows = _rank(_ENTITY_SCHEMA, read_urns(job.source), entity_counts)
+    job.write_ordered_tables("entities", _ENTITY_SCHEMA, entity_rows)
     for kind in PLACE_FIELDS:
         job.write_table(f"{kind}s", _build_place_table(counts, kind))
     return Summary(tuple(_build_numbers(len(people), counts)), tuple(_build_charts(counts)))
 
 
-def _rank_people(counts: Mapping[str, PrivilegeCount], people: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the rows of the people for each privilege: most entities first, then by URN."""
-    urns = pa.array(people, pa.string())
-    for privilege, count in counts.items():
-        columns = [pa.repeat(pa.scalar(privilege), len(urns)), urns, pa.array(count.people, pa.int64())]
-        rows = pa.Table.from_arrays(columns, schema=_PEOPLE_SCHEMA)
-        yield rows.sort_by([("entities", "descending"), ("person", "ascending")])
+def _rank(schema: pa.Schema, urns: pa.Array, counts: Iterable[tuple[str, "array[int]"]]) -> Iterator[pa.Table]:
+    """Yield the rows of each privilege in batches: those with the highest count first, then by URN."""
+    for privilege, numbers in counts:
+        number_array = pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+        rows = pa.table({"urn": urns, "count": number_array})
+        order = pc.sort_indices(rows, [("count", "descending"), ("urn", "ascending")])
+        # Batches, since a sorted table would need as much memory as all URNs once more.
+        for start in range(0, len(order), ROW_GROUP_ROWS):
+            indexes = order.slice(start, ROW_GROUP_ROWS)
+            columns = [pa.repeat(pa.scalar(privilege), len(indexes)), urns.take(indexes), number_array.take(indexes)]
+            yield pa.table(columns, names=schema.names).cast(schema)
 
 
 def _build_place_table(counts: Mapping[str, PrivilegeCount], kind: str) -> pa.Table:
@@ -65,12 +78,12 @@ def _build_place_table(counts: Mapping[str, PrivilegeCount], kind: str) -> pa.Ta
 def _build_numbers(people_count: int, counts: Mapping[str, PrivilegeCount]) -> Iterator[Number]:
     yield Number("People", people_count)
     # Each privilege is counted on all entities.
-    yield Number("Entities", next(iter(counts.values())).entities)
+    yield Number("Entities", len(next(iter(counts.values())).entities))
     for privilege, count in counts.items():
         name = families.display_privilege(privilege)
         yield Number(f"{name}: accesses, one for each person and entity", sum(count.people))
         yield Number(f"{name}: people who reach nothing", count.people.count(0))
-        yield Number(f"{name}: entities that nobody reaches", count.unreached_entities)
+        yield Number(f"{name}: entities that nobody reaches", count.entities.count(0))
 
 
 def _build_charts(counts: Mapping[str, PrivilegeCount]) -> Iterator[Chart]:
@@ -92,7 +105,7 @@ def _build_charts(counts: Mapping[str, PrivilegeCount]) -> Iterator[Chart]:
 
 def _build_reach_bars(count: PrivilegeCount) -> Iterator[Bar]:
     people_counts = Counter(
-        next(share for share in _REACH_PERCENTAGES if reached_count * 100 <= share * count.entities)
+        next(share for share in _REACH_PERCENTAGES if reached_count * 100 <= share * len(count.entities))
         for reached_count in count.people
     )
     for share in _REACH_PERCENTAGES:

@@ -1,8 +1,13 @@
 """The report of effective access: exact counts for people and entities, over the whole catalog."""
 
+import json
 from collections.abc import Mapping
 
+from django.conf import settings
+
+from catalog.models import Report
 from catalog.reports.spec import Parameter, ParameterType, ReportSpec
+from catalog.reports.storage import StorageFolder
 from catalog.reports.tables import ENTITY, PERSON, PRIVILEGE, ColumnKind, ReportColumn, ResultTable, number_column
 from policies.engine import families
 
@@ -20,6 +25,11 @@ def privilege_labels() -> Mapping[str, str]:
         for vocabulary in families.load_vocabularies().values()
         for info in vocabulary.metadata_privileges()
     }
+
+
+def prepare(_: Report, folder: StorageFolder) -> None:
+    """Write edges.json, the bound of the rows of edges, 0 for none. Raises OSError."""
+    folder.write_text("edges.json", json.dumps({"max_rows": settings.RESULT_TABLES_EDGES}))
 
 
 _PEOPLE = number_column("people", "People")
@@ -68,4 +78,5 @@ SPEC = ReportSpec(
     ),
     is_nightly=True,
     keeps_snapshot=True,
+    prepare=prepare,
 )

@@ -38,7 +38,7 @@ def collect_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggregates: s
 
 
 def collect_surveyed_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggregates: str) -> list[Block]:
-    """Return the blocks of all rows of exports by `what` they are, and these columns, for `find_other_header`."""
+    """Return the blocks of all rows of exports by `what` they are, and these columns, for `find_other_headers`."""
     header = "min(CASE WHEN has_header THEN line END)"
     return collect_blocks(rows, ["what", *columns], first_headed=header, **aggregates)
 
@@ -78,19 +78,19 @@ def _decode_path(path: str) -> str:
     return unquote(path)
 
 
-def find_other_header(blocks: Iterable[Block]) -> tuple[str, str] | None:
-    """Return the first file, by name, whose first line is not the header of its export, None without any.
+def find_other_headers(blocks: Iterable[Block]) -> dict[str, tuple[str, str]]:
+    """Return, by export, the first file by name whose first line is not the header of its export.
 
     The second text is the file with that header whose name is most alike, '' where there is none. `blocks` are those
     of `collect_surveyed_blocks`.
     """
     starts = sorted((row for row in blocks if row["block"] == 0 and row["first_headed"] is not None), key=_sort_block)
-    files: dict[bool, set[tuple[str, str]]] = {False: set(), True: set()}
+    files: dict[bool, dict[str, list[str]]] = {False: {}, True: {}}
     for (export, file), same_file in groupby(starts, key=_get_file):
         first = min(same_file, key=itemgetter("first_headed"))
-        files[first["what"] == FactKind.NO_ROW].add((export, file))
-    if not files[False]:
-        return None
-    export, file = min(files[False], key=lambda names: (_decode_path(names[1]), names[0]))
-    neighbours = sorted(_decode_path(name) for other_export, name in files[True] if other_export == export)
-    return _decode_path(file), next(iter(get_close_matches(_decode_path(file), neighbours, n=1, cutoff=0)), "")
+        files[first["what"] == FactKind.NO_ROW].setdefault(export, []).append(_decode_path(file))
+    found = {}
+    for export, others in files[False].items():
+        neighbours = sorted(files[True].get(export, ()))
+        found[export] = min(others), next(iter(get_close_matches(min(others), neighbours, n=1, cutoff=0)), "")
+    return found

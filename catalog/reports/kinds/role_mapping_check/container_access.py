@@ -14,6 +14,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceType,
     is_ignored_person,
     is_named_role,
+    is_ownership,
     same_named_columns,
     select_difference_columns,
 )
@@ -60,18 +61,29 @@ def find_future_grants(
 
 
 def find_bypasses(
-    facts: DataFrame, policies: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]
+    facts: DataFrame,
+    grants: DataFrame,
+    policies: DataFrame,
+    declared_access: DeclaredAccess,
+    exports: Sequence[Export],
 ) -> DataFrame:
-    """Return a difference for each grantee whom no row filter on sensitive datasets binds.
+    """Return a difference for each grantee whom no row filter on sensitive datasets binds, owners among them.
 
-    In exports with `policies` only datasets that have one count; of the others nobody said which filters there are.
+    `grants` are those that reach a dataset. In exports with `policies` only datasets that have one count; of the others
+    nobody said which filters there are.
     """
-    rows = _drop_ignored(facts.filter(f"what = '{FactKind.BYPASS}'"), exports)
+    bypasses = facts.filter(f"what = '{FactKind.BYPASS}'").selectExpr(*_HOLDER, "grantee", "object", "object_key")
     datasets = declared_access.datasets.filter("is_sensitive")
+    sparing = policies.filter("spares_owner").selectExpr("export", "number").distinct()
+    owners = grants.filter(f"{is_ownership(exports)} AND at = ''").join(sparing, ["export", "number"])
+    owners = owners.join(datasets.selectExpr("export", "number", "key AS object_key"), ["export", "number"])
+    owned = owners.selectExpr("export", "number", "object_key").distinct()
+    rows = _drop_ignored(bypasses.union(owners.selectExpr(*bypasses.columns)), exports)
     is_asked = is_among("export", [export.name for export in exports if export.policies])
     filtered = policies.selectExpr("export", "number", "true AS has_policy").distinct()
     datasets = datasets.join(filtered, ["export", "number"], "left").filter(f"has_policy OR NOT {is_asked}")
-    rows = rows.join(list_containers(datasets), ["export", "object_key"])
+    places = list_containers(datasets).selectExpr("export", "number", "object_key").union(owned)
+    rows = rows.join(places, ["export", "object_key"])
     totals = ("min(grantee) AS grantee", "min(object) AS object", "count(DISTINCT number) AS count")
     rows = rows.groupBy(*_HOLDER, "object_key").agg(*map(f.expr, totals))
     return select_difference_columns(

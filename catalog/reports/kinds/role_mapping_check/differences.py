@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.grant_facts import SEPARATOR, select_columns
+from catalog.warehouses.levels import OWNERSHIPS
 from catalog.warehouses.warehouse import Export
 
 
@@ -109,6 +110,11 @@ def is_partial(exports: Sequence[Export]) -> str:
     return _is_privilege(exports, lambda export: export.warehouse.partial_privileges)
 
 
+def is_ownership(exports: Sequence[Export]) -> str:
+    """Return a condition: the privilege `bit` of a row is that of an owner."""
+    return _is_privilege(exports, lambda _: OWNERSHIPS)
+
+
 def is_unguarded(exports: Sequence[Export]) -> str:
     """Return a condition: the privilege `bit` of a row holds wherever its grantee gets in."""
     return _is_privilege(exports, lambda export: export.warehouse.unguarded_privileges)
@@ -132,7 +138,9 @@ def is_ignored_person(exports: Sequence[Export], key: str) -> str:
     """Return a condition: a person of such a key is one of the `ignored_roles` of the export of a row."""
     conditions = ["false"]
     for export in exports:
-        names = [key for name in export.ignored_roles for key in (export.normalize(name), f'"{name}"')]
+        # Findings call a person by the kind, too, where the system does.
+        spellings = {text for name in export.ignored_roles for text in (name, name.removeprefix("user:"))}
+        names = [key for name in sorted(spellings) for key in (export.normalize(name), f'"{name}"')]
         if names:
             conditions.append(f"export = {quote_text(export.name)} AND {key} IN {list_texts(names)}")
     return f"({' OR '.join(conditions)})"

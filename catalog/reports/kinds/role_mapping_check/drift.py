@@ -18,6 +18,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     is_partial,
     select_difference_columns,
 )
+from catalog.reports.kinds.role_mapping_check.pair_differences import name_types
 from catalog.reports.kinds.role_mapping_check.passed_rows import find_passed_access
 from catalog.reports.kinds.role_mapping_check.protection import find_open_datasets
 from catalog.reports.kinds.role_mapping_check.renames import RoleRenames, find_renames
@@ -125,11 +126,12 @@ def _find_pair_differences(
     source: SourceAccess, roles: _ComparedRoles, declared_access: DeclaredAccess, exports: Sequence[Export]
 ) -> DataFrame:
     """Return differences about what roles open."""
+    pairs = name_types(roles.pairs, declared_access, exports, "object_type", "highest_object_type")
     missing_grants = pair_differences.find_missing_grants(roles.pairs, roles.existing_roles, declared_access)
     differences = [
         drop_unlisted(missing_grants, source.facts, source.survey, declared_access, exports),
-        *pair_differences.find_extra_grants(roles.pairs, exports),
-        pair_differences.find_wrong_levels(roles.pairs),
+        *pair_differences.find_extra_grants(pairs, exports),
+        pair_differences.find_wrong_levels(pairs),
     ]
     if source.entries is not None:
         differences.append(source.entries.find_missing(declared_access, roles.existing_roles, exports))
@@ -195,8 +197,10 @@ def _find_open_access(source: SourceAccess, declared_access: DeclaredAccess, exp
     ]
     if source.survey.has_user_grants:
         user_grants = source.reaching_grants.filter(f"kind = '{Grantee.USER}'")
+        user_grants = name_types(user_grants, declared_access, exports, "object_type")
         differences.append(pair_differences.find_direct_grants(user_grants, declared_access, exports))
-    if FactKind.BYPASS in source.survey.fact_kinds:
+    if source.survey.fact_kinds & {FactKind.BYPASS, FactKind.POLICY}:
         policies = source.policies.get_result()
-        differences.append(find_bypasses(source.facts, policies, declared_access, exports))
+        bypasses = find_bypasses(source.facts, source.reaching_grants, policies, declared_access, exports)
+        differences.append(bypasses)
     return reduce(DataFrame.union, differences)

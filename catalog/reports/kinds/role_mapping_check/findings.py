@@ -70,11 +70,13 @@ def _iterate_findings(differences: DataFrame, exports_by_name: Mapping[str, Expo
 
 
 def _build_finding(row: Mapping[str, Any], export: Export | None) -> dict[str, Any]:
+    repair = repairs.render_repair(export, row)
     return {
         **{name: row[name] for name in ("severity", "type", "entity", "actor", "export")},
         "role": row["role_urn"],
         "sentence": sentences.render_sentence(row),
-        "repair": repairs.render_repair(export, row),
+        "repair": repair,
+        "inverse": repairs.render_inverse(export, row, repair),
         "key": _build_difference_key(row),
     }
 

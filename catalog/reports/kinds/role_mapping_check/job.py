@@ -6,6 +6,7 @@ The snapshot has `grants_exports.json`: {"folder": "exports"}, the folder of `ex
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, drift, readers, tables
 from catalog.reports.kinds.role_mapping_check.bound_exports import bind_exports
+from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
@@ -23,14 +25,15 @@ from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
 from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
+    compare_readable,
     compute_in_stages,
     describe_uncompared,
-    leave_out_oversized,
     list_inputs,
     list_uncompared_files,
+    list_unjudged,
     read_exports,
 )
-from catalog.reports.kinds.role_mapping_check.source_access import find_source_access, read_surveyed_facts
+from catalog.reports.kinds.role_mapping_check.source_access import SourceAccess, find_source_access, read_surveyed_facts
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.frames import iterate_stored
 from catalog.reports.spark.job import Job, JobProgram, print_progress
@@ -48,12 +51,6 @@ def compute_results(job: Job) -> Summary:
 def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     print_progress("Reading the exports of grants")
     folder, all_exports = read_exports(job)
-    export_list, uncompared = leave_out_oversized(job, all_exports)
-    declared_task = threads.start(
-        lambda: declared.read(
-            job.read_frame, export_list, tags=job.parameters["tags"], stage=stages.store, threads=threads
-        )
-    )
 
     def read_facts(export: Export) -> DataFrame:
         facts = readers.read_facts(job.spark, folder, export)
@@ -61,17 +58,27 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
         # whole.
         return facts.withColumn("granted_at", f.expr("CAST(NULL AS timestamp)"))
 
-    facts, survey = read_surveyed_facts(read_facts, export_list, stages)
-    print_progress("Comparing with the catalog", 1, 3)
-    source = find_source_access(facts, survey, declared_task.get_result, export_list, stages=stages, threads=threads)
+    def read_access(exports: list[Export]) -> tuple[list[Export], SourceAccess, DeclaredAccess]:
+        declared_task = threads.start(
+            lambda: declared.read(
+                job.read_frame, exports, tags=job.parameters["tags"], stage=stages.store, threads=threads
+            )
+        )
+        facts, survey = read_surveyed_facts(read_facts, exports, stages)
+        print_progress("Comparing with the catalog", 1, 3)
+        access = find_source_access(facts, survey, declared_task.get_result, exports, stages=stages, threads=threads)
+        return exports, access, declared_task.get_result()
+
+    (export_list, source, declared_access), uncompared = compare_readable(job, all_exports, read_access)
+    facts, survey = source.facts, source.survey
     uncompared_rows = describe_uncompared(all_exports, uncompared), list_uncompared_files(uncompared)
-    bad_row_count = threads.start(
-        lambda: _write_accounts(job, RowAccounts(facts, survey, source.grants), export_list, *uncompared_rows)
-    )
+    accounts = RowAccounts(facts, survey, source.grants)
+    bad_row_count = threads.start(lambda: _write_accounts(job, accounts, export_list, *uncompared_rows))
+    circles = threads.start(lambda: tuple(accounts.describe_circles(source.inherited_roles.get_result())))
     policies_table = threads.start(
         lambda: job.write_table(tables.POLICIES.name, collect_policies(source.policies.get_result()))
     )
-    comparison = drift.compare(source, declared_task.get_result(), export_list, stages=stages, threads=threads)
+    comparison = drift.compare(source, declared_access, export_list, stages=stages, threads=threads)
     print_progress("Writing the findings", 2, 3)
     exports_by_name = bind_exports(export_list, facts, survey, lambda: comparison.differences)
     findings = build_findings(comparison.differences, exports_by_name)
@@ -79,7 +86,11 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     job.write_rows(tables.FINDINGS, findings)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))
     policies_table.get_result()
-    summary = _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared))
+    summary = replace(
+        _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared)),
+        notes=circles.get_result(),
+        unjudged=list_unjudged(uncompared),
+    )
     print_progress("Done", 3, 3)
     return summary
 

@@ -11,6 +11,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     ROLE_COLUMNS,
     DifferenceSeverity,
     DifferenceType,
+    is_ignored_person,
     is_named_role,
     same_named_columns,
     select_difference_columns,
@@ -135,7 +136,7 @@ def compare_members(
     a role of the catalog is legitimate; excess access of that role is a difference of the role. A role that the catalog
     does not have makes its members extra members.
     """
-    role_pairs = inherited_roles.selectExpr("export", "role", "given")
+    role_pairs = inherited_roles.selectExpr("export", "role", "given", "given_condition")
     inherited_members = direct_members.join(role_pairs, ROLE_COLUMNS)
     columns = ["export", "role", "kind", "member_key"]
     role_members = direct_members.selectExpr(*columns).union(
@@ -152,13 +153,14 @@ def compare_members(
     is_considered = f"NOT {is_named_role(exports, lambda export: export.ignored_roles)}"
     roles = declared_access.roles.selectExpr("role", "role_urn")
     undescribed_members = inherited_members.join(roles, "role", "left_anti").filter(is_considered)
+    undescribed_members = undescribed_members.withColumn("condition", f.expr("coalesce(condition, given_condition)"))
     hold = ("condition", "details")
     extra_members = direct_members.selectExpr(*columns, "grantee", "role_name", "'' AS via", *hold).union(
         undescribed_members.selectExpr("export", "given", "kind", "member_key", "grantee", NO_TEXT, "role_name", *hold)
     )
-    extra_members = (
-        extra_members.filter(is_considered).join(roles, "role").join(declared_members.allowed, columns, "left_anti")
-    )
+    is_administrator = f"kind = '{Grantee.USER}' AND {is_ignored_person(exports, 'member_key')}"
+    extra_members = extra_members.filter(f"{is_considered} AND NOT ({is_administrator})")
+    extra_members = extra_members.join(roles, "role").join(declared_members.allowed, columns, "left_anti")
     extra_members = extra_members.groupBy(*columns, "role_urn").agg(
         *map(
             f.expr,

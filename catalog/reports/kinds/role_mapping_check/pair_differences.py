@@ -20,7 +20,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     select_difference_columns,
 )
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
-from catalog.sql_text import quote_text
+from catalog.sql_text import is_among, quote_text
 from catalog.warehouses.grant_facts import SEPARATOR, Grantee
 from catalog.warehouses.levels import READ
 from catalog.warehouses.pass_rules import PassRule
@@ -41,6 +41,17 @@ def find_missing_grants(pairs: DataFrame, existing_roles: DataFrame, declared_ac
     )
 
 
+def name_types(rows: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export], *columns: str) -> DataFrame:
+    """Return rows about datasets with the types of objects, in `columns`, by the catalog where a source hides them."""
+    names = [export.name for export in exports if export.warehouse.hides_types]
+    if not names:
+        return rows
+    subtypes = declared_access.subtypes.selectExpr("number", "object_type AS said_type")
+    is_asked = f"{is_among('export', names)} AND at = ''"
+    types = {name: f.expr(f"CASE WHEN {is_asked} THEN coalesce({name}, said_type) ELSE {name} END") for name in columns}
+    return rows.join(subtypes, "number", "left").withColumns(types).drop("said_type")
+
+
 def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataFrame]:
     """Return access in the source that the catalog does not declare.
 
@@ -50,11 +61,12 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
     is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)
     is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
     rows = pairs.filter(f"NOT is_said AND NOT {is_ignored}")
-    direct_rows = rows.filter("via = '' AND at = ''")
     is_usual = is_usual_holder(exports)
-    container = f"CASE WHEN {is_usual} THEN substring_index(at, {quote_text(SEPARATOR)}, 1) ELSE at END"
+    is_grouped = f"(via <> '' OR at <> '' OR {is_usual})"
+    direct_rows = rows.filter(f"NOT {is_grouped}")
+    container = f"CASE WHEN {is_usual} THEN substring_index(object, {quote_text(SEPARATOR)}, 1) ELSE at END"
     grouped_rows = (
-        rows.filter("via <> '' OR at <> ''")
+        rows.filter(is_grouped)
         .groupBy("export", "role", "role_urn", "via", f.expr(f"CASE WHEN via = '' THEN {container} END AS object"))
         .agg(*_aggregate_grants("bits"), *map(f.expr, ("max(details) AS details", "count(*) AS count")))
     )

@@ -19,9 +19,10 @@ from catalog.warehouses.warehouse import Export
 
 
 def find_policies(facts: DataFrame, declared_access: DeclaredAccess) -> DataFrame:
-    """Return (export, number, dataset, kind, policy) of the policies on datasets of the catalog."""
+    """Return (export, number, dataset, kind, policy, spares_owner) of the policies on datasets of the catalog."""
     policy_facts = facts.filter(f"what = '{FactKind.POLICY}'").selectExpr(
-        "export", "object_key AS key", "kind", "grantee AS policy"
+        *("export", "object_key AS key", "kind", "grantee AS policy"),
+        "coalesce(get_json_object(details, '$.spares_owner') = 'true', false) AS spares_owner",
     )
     datasets = declared_access.datasets.selectExpr("export", "key", "number", "urn AS dataset")
     return policy_facts.join(datasets, ["export", "key"]).drop("key").distinct()

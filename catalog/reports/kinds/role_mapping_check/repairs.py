@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from catalog.reports.kinds.role_mapping_check.differences import DifferenceType
 from catalog.reports.kinds.role_mapping_check.sentences import MANUAL_STEPS, list_words
-from catalog.warehouses.difference_words import render_note
+from catalog.warehouses.repair_statements import render_note
 from catalog.warehouses.warehouse import Dialect, DifferenceRow, Export
 
 
@@ -18,6 +18,14 @@ def render_repair(export: Export | None, difference: DifferenceRow) -> str:
         # A new entry in exports.json is as good as the old name.
         return f"{step}\n{statements}"
     return statements or step
+
+
+def render_inverse(export: Export | None, difference: DifferenceRow, repair: str) -> str:
+    """Return the statements that take the repair of a difference back, one a line; "" for a repair in words."""
+    is_in_words = all(line.startswith("--") for line in repair.split("\n"))
+    if is_in_words or export is None or export.dialect is None:
+        return ""
+    return export.dialect.render_inverse(export, difference, repair)
 
 
 _RENDERERS: Mapping[DifferenceType, Callable[[Dialect, Export, DifferenceRow], str]] = {

@@ -6,17 +6,23 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.warehouses.grant_facts import FactKind
 
+#: Of several ways to a role the simplest one counts, which has no condition.
+_CONDITION = "nullif(min(coalesce({}, '')), '') AS given_condition"
+
 
 def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = False) -> DataFrame:
     """Return the closure of role inheritance: export, role, given, given_name (`role` has all that `given` has).
 
-    `is_empty` says that no fact is about inheritance.
+    `given_condition` is how, null where `role` simply has it. `is_empty` says that no fact is about inheritance.
 
-    Each iteration doubles the distance, so a chain of a thousand roles takes ten; cycles end as well.
+    Each iteration doubles the distance, so a chain of a thousand roles takes ten; circles end as well, in which each
+    role has all that the others have.
     """
     edges = facts.filter(f"what = '{FactKind.INHERIT}' AND grantee_key <> object_key")
     keys = ("export", "grantee_key AS role", "object_key AS given")
-    pairs = edges.groupBy(*map(f.expr, keys)).agg(f.expr("min(object) AS given_name"))
+    pairs = edges.groupBy(*map(f.expr, keys)).agg(
+        *map(f.expr, ("min(object) AS given_name", _CONDITION.format("condition")))
+    )
     if is_empty:
         # Spark knows that this is empty, and drops the joins with it.
         return pairs.limit(0)
@@ -27,9 +33,18 @@ def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = Fal
     while pair_count > previous_count:
         left, right = pairs.alias("one"), pairs.alias("other")
         is_next = f.expr("one.export = other.export AND one.given = other.role AND one.role <> other.given")
-        longer_pairs = left.join(right, is_next)
-        pairs = pairs.union(longer_pairs.selectExpr("one.export", "one.role", "other.given", "other.given_name"))
-        pairs = pairs.groupBy("export", "role", "given").agg(f.expr("min(given_name) AS given_name"))
+        columns = ("one.export", "one.role", "other.given", "other.given_name")
+        condition = "coalesce(one.given_condition, other.given_condition)"
+        pairs = pairs.union(left.join(right, is_next).selectExpr(*columns, condition))
+        pairs = pairs.groupBy("export", "role", "given").agg(
+            *map(f.expr, ("min(given_name) AS given_name", _CONDITION.format("given_condition")))
+        )
         pairs = stage("closure", pairs)
         previous_count, pair_count = pair_count, pairs.count()
     return pairs
+
+
+def find_circles(facts: DataFrame, inherited_roles: DataFrame) -> DataFrame:
+    """Return the facts of inheritance between roles that have each other, by the closure of it."""
+    back = inherited_roles.selectExpr("export", "given AS grantee_key", "role AS object_key")
+    return facts.filter(f"what = '{FactKind.INHERIT}'").join(back, ["export", "grantee_key", "object_key"], "left_semi")

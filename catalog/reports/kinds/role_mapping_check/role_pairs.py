@@ -35,10 +35,13 @@ def pair_roles_with_datasets(
     is_declared = declared_access.roles.selectExpr("role", "true AS is_declared")
     known_roles = inherited_roles.join(existing_roles, ROLE_COLUMNS).join(is_declared, "role", "left")
     known_roles = known_roles.filter(f"is_declared OR {is_outside('role_name')}").selectExpr(
-        "export", "role AS holder", "role_name AS holder_name", "given AS role", "given_name"
+        "export", "role AS holder", "role_name AS holder_name", "given AS role", "given_name", "given_condition"
     )
+    ways = {"condition": "nullif(concat_ws(', ', given_condition, condition), '') AS condition"}
     inherited_pairs = direct_pairs.join(known_roles, ROLE_COLUMNS).selectExpr(
-        "export", "number", "holder AS role", "holder_name AS grantee", *grant_columns, "given_name AS via"
+        *("export", "number", "holder AS role", "holder_name AS grantee"),
+        *(ways.get(name, name) for name in grant_columns),
+        "given_name AS via",
     )
     granted_pairs = select(direct_pairs.union(inherited_pairs))
     pairs = stage("pairs", _find_differing_pairs(granted_pairs, declared_access, select))

@@ -1,7 +1,8 @@
 """What became of every row of the exports: compared, passed by a named rule, or quarantined."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
@@ -10,11 +11,15 @@ from pyspark.sql import DataFrame
 from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS, Block, LineNumbers, collect_blocks
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
+from catalog.reports.kinds.role_mapping_check.role_closure import find_circles
 from catalog.reports.spark.frames import collect_table
 from catalog.sql_text import quote_text
 from catalog.warehouses.grant_facts import SEPARATOR, FactKind
+from catalog.warehouses.principals import describe_principal
 from catalog.warehouses.warehouse import Export
 
+#: Memberships of roles in a circle that are named.
+_MAX_EDGES = 20
 #: Rows of a rule that are shown.
 _SAMPLE_COUNT = 3
 
@@ -58,6 +63,7 @@ class RowAccounts:
             "grants": kinds[FactKind.GRANT],
             "members": kinds[FactKind.MEMBER],
             "inherited": kinds[FactKind.INHERIT],
+            "dialect": export.dialect.name if export.dialect else None,
             "limits": " ".join(self._survey.find_coverage(export).limits) or None,
         }
 
@@ -70,6 +76,24 @@ class RowAccounts:
         bad_rows = bad_rows.selectExpr(*PLACE_COLUMNS, f"left(reason, {tables.MAX_REASON_LENGTH}) AS reason", row)
         first_rows = bad_rows.orderBy(*PLACE_COLUMNS, "row").limit(tables.MAX_BAD_ROWS)
         return self._line_numbers.number_rows(collect_table(first_rows).to_pylist())
+
+    def describe_circles(self, inherited_roles: DataFrame) -> Iterator[str]:
+        """Yield a sentence for each export in which roles hold each other, with where it says so."""
+        if FactKind.INHERIT not in self._survey.fact_kinds:
+            return
+        rows = find_circles(self._facts.filter("is_counted"), inherited_roles)
+        first_rows = rows.selectExpr(*PLACE_COLUMNS, "grantee", "object").orderBy(*PLACE_COLUMNS).limit(_MAX_EDGES)
+        edges = self._line_numbers.number_rows(collect_table(first_rows).to_pylist())
+        for export, export_edges in groupby(edges, key=itemgetter("export")):
+            steps = (
+                f"{describe_principal(edge['grantee'])} has {describe_principal(edge['object'])} "
+                f"({edge['file']}:{edge['line']})"
+                for edge in export_edges
+            )
+            yield (
+                f"In {export} roles hold each other in a circle, which systems refuse: {', '.join(steps)}. "
+                "Each is judged as having what the others have."
+            )
 
     def build_passed(self) -> Sequence[Mapping[str, Any]]:
         """Return the rules that passed rows over, with the number of rows and a sample of them."""

@@ -1,19 +1,22 @@
-"""What jobs about exports of grants begin with: the exports, and a place for intermediate tables."""
+"""What jobs about exports of grants begin with: the exports, and a place for intermediate tables.
+
+An export that cannot be read, or is of another account, costs itself and not the run.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException
 
 from catalog.reports import storage_problems
-from catalog.reports.kinds.role_mapping_check.blocks import Block, find_other_header
+from catalog.reports.kinds.role_mapping_check.blocks import Block, find_other_headers
 from catalog.reports.kinds.role_mapping_check.file_limits import FileLimits, FileProblem, find_file_problems
 from catalog.reports.kinds.role_mapping_check.stages import Stages, open_stages_folder
 from catalog.reports.snapshot import reader
 from catalog.reports.spark import error_sentences
 from catalog.reports.spark.job import BadInput, Job, print_progress
-from catalog.reports.spark.job_threads import JobThreads, open_threads
+from catalog.reports.spark.job_threads import JobTask, JobThreads, open_threads
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
 from catalog.reports.summary import Summary
 from catalog.warehouses import exports
@@ -24,6 +27,16 @@ LOCATION_FILE = "grants_exports.json"
 
 #: What is wrong with the files of exports that are left out, by the names of these.
 UncomparedExports = Mapping[str, Sequence[FileProblem]]
+
+ResultT = TypeVar("ResultT")
+
+
+class UnreadableExports(Exception):
+    """Some exports cannot be compared; `problems` says why. The others can."""
+
+    def __init__(self, problems: UncomparedExports) -> None:
+        super().__init__(_join_sentences(chain.from_iterable(problems.values())))
+        self.problems = problems
 
 
 def compute_in_stages(job: Job, compute: Callable[[Job, Stages, JobThreads], Summary]) -> Summary:
@@ -55,24 +68,46 @@ def read_exports(job: Job) -> tuple[str, tuple[Export, ...]]:
     return url, exports.parse_exports(text)
 
 
-def leave_out_oversized(job: Job, export_list: Sequence[Export]) -> tuple[list[Export], UncomparedExports]:
-    """Return the exports whose files are within the limits, and why the others are not compared. Raises BadInput.
+def compare_readable(
+    job: Job, export_list: Sequence[Export], compare: Callable[[list[Export]], ResultT]
+) -> tuple[ResultT, UncomparedExports]:
+    """Return what `compare` gives of the exports that can be read, and why the others are left out. Raises BadInput.
 
-    Storage that Spark alone can reach is not measured.
+    It is called again without those that it finds to be unreadable, so it must write no results.
     """
+    uncompared = dict(_measure_files(job, export_list))
+    while compared := [export for export in export_list if export.name not in uncompared]:
+        try:
+            return compare(compared), uncompared
+        except UnreadableExports as error:
+            print_progress(f"Left out: {error}")
+            uncompared |= error.problems
+    raise BadInput(_join_sentences(chain.from_iterable(uncompared.values())))
+
+
+def check_readable(readings: Mapping[str, JobTask[Any]]) -> None:
+    """Wait for what reads exports, by their names. Raises UnreadableExports with every one that cannot be read."""
+    problems = {}
+    for name, reading in readings.items():
+        try:
+            reading.get_result()
+        except BadExports as error:
+            problems[name] = [FileProblem(None, str(error))]
+    if problems:
+        raise UnreadableExports(problems)
+
+
+def _measure_files(job: Job, export_list: Sequence[Export]) -> UncomparedExports:
+    """Return which files are damaged or beyond the limits. Storage that Spark alone can reach is not measured."""
     settings = reader.read_json(job.source, LOCATION_FILE)
     limits = FileLimits(**settings.get("limits", {}))
     location = str(settings["folder"])
     try:
         folder = parse_address(location) if _is_elsewhere(location) else parse_address(job.source) / location
-        problems = find_file_problems(folder, export_list, limits)
+        return find_file_problems(folder, export_list, limits)
     except (OSError, BadAddress) as error:
         print_progress(f"The files of exports are not measured: {type(error).__name__}")
-        return list(export_list), {}
-    compared_exports = [export for export in export_list if export.name not in problems]
-    if not compared_exports:
-        raise BadInput(_join_sentences(chain.from_iterable(problems.values())))
-    return compared_exports, problems
+        return {}
 
 
 def describe_uncompared(export_list: Sequence[Export], problems: UncomparedExports) -> list[dict[str, Any]]:
@@ -87,6 +122,14 @@ def describe_uncompared(export_list: Sequence[Export], problems: UncomparedExpor
         for export in export_list
         if export.name in problems
     ]
+
+
+def list_unjudged(problems: UncomparedExports) -> tuple[str, ...]:
+    """Return a sentence for each export that is not compared: nothing is known of it."""
+    return tuple(
+        f"{name} is not compared, and its findings of earlier runs stay: {_join_sentences(problems[name])}"
+        for name in sorted(problems)
+    )
 
 
 def list_uncompared_files(problems: UncomparedExports) -> list[dict[str, Any]]:
@@ -125,13 +168,16 @@ def _find_readable(job: Job, address: str) -> str:
 
 
 def check_headers(blocks: Iterable[Block]) -> None:
-    """Raise BadExports when a file has another header than the other files of its export."""
-    if other_header := find_other_header(blocks):
-        file, neighbour = other_header
-        raise BadExports(
+    """Raise UnreadableExports when a file has another header than the other files of its export."""
+    problems = {}
+    for export, (file, neighbour) in find_other_headers(blocks).items():
+        sentence = (
             f"{file} has other columns in its first line than {neighbour or 'the other files of its export'}. Files "
             "that one pattern names need the same columns: export both in the same way."
         )
+        problems[export] = [FileProblem(file, sentence)]
+    if problems:
+        raise UnreadableExports(problems)
 
 
 def _read_text(job: Job, url: str, *, location: str) -> str:

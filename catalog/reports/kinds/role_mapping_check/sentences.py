@@ -70,7 +70,7 @@ def find_person(urn: str | None) -> str:
 _SENTENCES: Mapping[DifferenceType, str] = {
     DifferenceType.GRANT_MISSING: "The catalog says that {role} opens {place}; the source has no such grant.",
     DifferenceType.EXTRA_GRANT: "{role} has {there} on {place}{held}; the catalog does not say so.",
-    DifferenceType.WRONG_LEVEL: "{role} should have {wanted} on {place} and has {there}{via}.",
+    DifferenceType.WRONG_LEVEL: "{role} should have {wanted} on {place} and has {there}{via}{held}.",
     DifferenceType.ROLE_GONE: "The source has no role {role}, which the catalog says opens {datasets}.",
     DifferenceType.ROLE_RENAMED: "{role} is called {who} in the source: {count:,} of its {total:,} grants agree.",
     DifferenceType.ROLE_WITHOUT_DATASETS: "{role} opens nothing that the catalog knows.",
@@ -92,7 +92,7 @@ _ENTRY_ROLLUP_SENTENCE = "{role} does not get into {members} containers of datas
 _CONTAINER_GRANT_SENTENCE = (
     "{role} has {there}{via} on {place}{held}, which opens {datasets} that the catalog does not name."
 )
-_ROLE_GRANT_SENTENCE = "{role} has {there}{via}, which opens {datasets} that the catalog does not name."
+_ROLE_GRANT_SENTENCE = "{role} has {there}{via}{held}, which opens {datasets} that the catalog does not name."
 
 #: Sentences of several differences of one type about one role, person or schema; of the other types there is one.
 _ROLLUP_SENTENCES: Mapping[DifferenceType, str] = {

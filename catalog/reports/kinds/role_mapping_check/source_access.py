@@ -10,11 +10,11 @@ from catalog.reports.kinds.role_mapping_check import membership
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.entries import Entries, find_entries
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey, survey_facts
+from catalog.reports.kinds.role_mapping_check.known_exports import check_known
 from catalog.reports.kinds.role_mapping_check.protection import find_policies
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
-from catalog.reports.kinds.role_mapping_check.role_prefixes import check_role_prefixes
-from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers
+from catalog.reports.kinds.role_mapping_check.run_inputs import check_headers, check_readable
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.spark.job_threads import JobTask, JobThreads
 from catalog.warehouses.grant_facts import FactKind
@@ -24,8 +24,10 @@ from catalog.warehouses.warehouse import Export
 def read_surveyed_facts(
     read_facts: Callable[[Export], DataFrame], exports: Sequence[Export], stages: Stages
 ) -> tuple[DataFrame, FactSurvey]:
-    """Return the facts of all exports, and their survey. Raises BadExports, also for files with another header."""
-    facts = stages.read_union("facts", [stages.start("facts", partial(read_facts, export)) for export in exports])
+    """Return the facts of all exports, and their survey. Raises UnreadableExports."""
+    parts = {export.name: stages.start("facts", partial(read_facts, export)) for export in exports}
+    check_readable(parts)
+    facts = stages.read_union("facts", list(parts.values()))
     survey = survey_facts(facts)
     check_headers(survey.blocks)
     return survey.select_facts(facts), survey
@@ -69,15 +71,14 @@ def find_source_access(
 ) -> SourceAccess:
     """Return the access that the exports give; `facts` are read more than once.
 
-    `survey` is that of the facts. `read_declared` is called when what the facts say alone is known. Raises BadExports
-    when the catalog knows none of the roles of an export.
+    `survey` is that of the facts. `read_declared` is called when what the facts say alone is known. Raises
+    UnreadableExports when the catalog knows nothing of an export.
     """
     members = threads.start(lambda: stages.store("held", membership.select_members(facts)))
     has_no_inheritance = FactKind.INHERIT not in survey.fact_kinds
     inherited_roles = threads.start(lambda: compute_role_closure(facts, stages.store, is_empty=has_no_inheritance))
     existing_roles = stages.store("there", membership.find_existing_roles(facts))
     declared_access = read_declared()
-    prefix_check = threads.start(lambda: check_role_prefixes(existing_roles, declared_access.roles, exports))
 
     def find_dataset_policies() -> DataFrame:
         policies = find_policies(facts, declared_access)
@@ -89,5 +90,5 @@ def find_source_access(
         held_roles = members.get_result(), inherited_roles.get_result()
         entries = find_entries(facts, *held_roles, declared_access, exports, stages.store)
     grants = stages.store("granted", find_reach(facts, survey, declared_access, exports, stages.store, entries))
-    prefix_check.get_result()
+    check_known(existing_roles, grants, declared_access.roles, exports)
     return SourceAccess(facts, survey, members, inherited_roles, existing_roles, grants, policies, entries)

@@ -1,10 +1,12 @@
 """The tables of the role mapping check."""
 
 from catalog.reports.tables import (
+    EXPORT_DIALECT,
     EXPORT_PROBLEM,
     EXPORTS_TABLE,
     FINDING_DATASETS,
     FINDING_FINGERPRINT,
+    FINDING_INVERSE,
     FINDING_KEY,
     FINDING_MEMBERS,
     FINDING_REPAIR,
@@ -45,6 +47,7 @@ FINDINGS = ResultTable(
         FINDING_MEMBERS,
         FINDING_DATASETS,
         FINDING_FINGERPRINT,
+        FINDING_INVERSE,
     ),
     key=("key",),
 )
@@ -90,6 +93,7 @@ EXPORTS = ResultTable(
         number_column("inherited", "Roles in roles"),
         ReportColumn("limits", "What it cannot show"),
         EXPORT_PROBLEM,
+        EXPORT_DIALECT,
     ),
 )
 

@@ -19,15 +19,14 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     ROLE_COLUMNS,
     Stage,
     is_named_role,
+    is_ownership,
     is_usual_holder,
 )
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.uses import USE_COLUMNS
 from catalog.reports.spark.job_threads import JobThreads
-from catalog.sql_text import quote_text
 from catalog.warehouses.grant_facts import Grantee
-from catalog.warehouses.levels import OWNERSHIPS
 from catalog.warehouses.principals import is_outside
 from catalog.warehouses.warehouse import Export
 
@@ -224,16 +223,9 @@ def select_judged_grants(grants: DataFrame, exports: Sequence[Export]) -> DataFr
     What the consumers of a share or an application read is in no history of its provider. The system itself names usual
     holders.
     """
-    ownerships = ["false"]
-    for export in exports:
-        bits = [str(1 << index) for index, name in enumerate(export.vocabulary) if name in OWNERSHIPS]
-        if bits:
-            ownerships.append(f"export = {quote_text(export.name)} AND bit IN ({', '.join(bits)})")
-    is_owner = f"({' OR '.join(ownerships)})"
     is_ignored = is_named_role(exports, lambda export: export.ignored_roles)
-    is_judged = (
-        f"NOT {is_owner} AND NOT {is_ignored} AND NOT {is_outside('grantee')} AND NOT {is_usual_holder(exports)}"
-    )
+    is_other = f"{is_ownership(exports)} OR {is_outside('grantee')} OR {is_usual_holder(exports)}"
+    is_judged = f"NOT ({is_ignored} OR {is_other})"
     return grants.withColumn("role", f.expr("grantee_key")).filter(is_judged).drop("role")
 
 

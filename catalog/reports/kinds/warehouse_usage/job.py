@@ -5,13 +5,14 @@ The snapshot has what that of the role mapping check has, and the lineage of dat
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, membership, readers
-from catalog.reports.kinds.role_mapping_check.blocks import collect_surveyed_blocks
+from catalog.reports.kinds.role_mapping_check.blocks import Block, collect_surveyed_blocks
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.entries import find_entries
@@ -19,8 +20,9 @@ from catalog.reports.kinds.role_mapping_check.reach import find_reach
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     check_headers,
+    check_readable,
+    compare_readable,
     compute_in_stages,
-    leave_out_oversized,
     list_inputs,
     read_exports,
 )
@@ -28,7 +30,7 @@ from catalog.reports.kinds.role_mapping_check.source_access import read_surveyed
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, results, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
-from catalog.reports.kinds.warehouse_usage.readers import read_histories
+from catalog.reports.kinds.warehouse_usage.readers import read_history
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.spark.job_threads import JobThreads
@@ -42,42 +44,60 @@ def compute_results(job: Job) -> Summary:
     return compute_in_stages(job, _join_exports)
 
 
+@dataclass(frozen=True, slots=True)
+class _ReadUses:
+    """What the files of the exports say: `history` with its `blocks`, and the `access` that they give."""
+
+    exports: Sequence[Export]
+    history: DataFrame
+    blocks: Sequence[Block]
+    declared_access: DeclaredAccess
+    access: HeldAccess
+
+
 def _join_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     stage = stages.store
     print_progress("Reading the exports of grants")
     folder, all_exports = read_exports(job)
-    exports, uncompared = leave_out_oversized(job, all_exports)
-    watched_exports = [export for export in exports if export.usage]
-    if not watched_exports:
-        coverages = [uses.build_coverage(export, {}, job.parameters["days"]) for export in exports]
-        return result_rows.write_nothing(job, all_exports, coverages, uncompared)
     days: int = job.parameters["days"]
-    declared_task = threads.start(
-        lambda: declared.read(
-            job.read_frame, watched_exports, tags=job.parameters["tags"], stage=stage, threads=threads
-        )
-    )
-    read_facts = partial(readers.read_facts, job.spark, folder)
-    access_task = threads.start(
-        lambda: _read_access(read_facts, declared_task.get_result, watched_exports, stages, threads)
-    )
-    history = stage("history", reduce(DataFrame.union, read_histories(job.spark, folder, watched_exports)))
-    blocks = collect_surveyed_blocks(history)
-    check_headers(blocks)
-    declared_access = declared_task.get_result()
+
+    def read_uses(exports: list[Export]) -> list[Export] | _ReadUses:
+        watched_exports = [export for export in exports if export.usage]
+        return _read_uses(job, folder, watched_exports, stages, threads) if watched_exports else exports
+
+    read, uncompared = compare_readable(job, all_exports, read_uses)
+    exports = [export for export in all_exports if export.name not in uncompared]
+    if not isinstance(read, _ReadUses):
+        coverages = [uses.build_coverage(export, {}, days) for export in exports]
+        return result_rows.write_nothing(job, all_exports, coverages, uncompared)
+    declared_access = read.declared_access
     print_progress("Comparing with the catalog", 1, 4)
-    touched = stage("touched", uses.find_touched(history, declared_access.datasets))
-    rows = stage("rows", uses.pass_unknown_tables(history, touched))
+    touched = stage("touched", uses.find_touched(read.history, declared_access.datasets))
+    rows = stage("rows", uses.pass_unknown_tables(read.history, touched))
     coverages = uses.measure_coverage(rows, exports, days=days)
     recent_uses = stage("uses", uses.select_recent_uses(touched, coverages, days=days))
-    recent_uses = uses.add_views(recent_uses, _read_lineage(job), watched_exports, stage)
-    access = access_task.get_result()
+    recent_uses = uses.add_views(recent_uses, _read_lineage(job), read.exports, stage)
     print_progress("Joining with grants and members", 2, 4)
-    usage = _judge_access(access, declared_access, recent_uses, coverages, watched_exports, stage, threads, days=days)
+    usage = _judge_access(read.access, declared_access, recent_uses, coverages, read.exports, stage, threads, days=days)
     print_progress("Writing the findings", 3, 4)
-    summary = result_rows.write_results(job, usage, all_exports, rows, blocks, threads, uncompared)
+    summary = result_rows.write_results(job, usage, all_exports, rows, read.blocks, threads, uncompared)
     print_progress("Done", 4, 4)
     return summary
+
+
+def _read_uses(job: Job, folder: str, exports: Sequence[Export], stages: Stages, threads: JobThreads) -> _ReadUses:
+    """Return what the files of exports with a history say. Raises UnreadableExports."""
+    stage, read_facts = stages.store, partial(readers.read_facts, job.spark, folder)
+    declared_task = threads.start(
+        lambda: declared.read(job.read_frame, exports, tags=job.parameters["tags"], stage=stage, threads=threads)
+    )
+    access_task = threads.start(lambda: _read_access(read_facts, declared_task.get_result, exports, stages, threads))
+    parts = {export.name: threads.start(partial(read_history, job.spark, folder, export)) for export in exports}
+    check_readable(parts)
+    history = stage("history", reduce(DataFrame.union, (part.get_result() for part in parts.values())))
+    blocks = collect_surveyed_blocks(history)
+    check_headers(blocks)
+    return _ReadUses(exports, history, blocks, declared_task.get_result(), access_task.get_result())
 
 
 def _read_access(
@@ -87,7 +107,7 @@ def _read_access(
     stages: Stages,
     threads: JobThreads,
 ) -> HeldAccess:
-    """Return the grants and members of the exports; `read_declared` is called after these. Raises BadExports."""
+    """Return the grants and members of the exports; `read_declared` is called after these. Raises UnreadableExports."""
     stage = stages.store
     facts, survey = read_surveyed_facts(read_facts, exports, stages)
     has_no_inheritance = FactKind.INHERIT not in survey.fact_kinds

@@ -1,6 +1,6 @@
 """Reads the histories of access of exports as their warehouses do."""
 
-from collections.abc import Sequence
+from functools import reduce
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -9,15 +9,14 @@ from catalog.reports.spark.error_sentences import is_path_missing
 from catalog.warehouses.warehouse import BadExports, Export
 
 
-def read_histories(spark: SparkSession, folder: str, exports: Sequence[Export]) -> list[DataFrame]:
-    """Return the histories of the exports, one for each name of files. Raises BadExports."""
+def read_history(spark: SparkSession, folder: str, export: Export) -> DataFrame:
+    """Return the history of an export. Raises BadExports."""
     histories = []
-    for export in exports:
-        for pattern in export.usage:
-            try:
-                histories.append(export.warehouse.read_history(spark, folder, export, pattern))
-            except AnalysisException as error:
-                if not is_path_missing(str(error)):
-                    raise
-                raise BadExports(f"The export {export.name} names files that are not there: {pattern}.") from error
-    return histories
+    for pattern in export.usage:
+        try:
+            histories.append(export.warehouse.read_history(spark, folder, export, pattern))
+        except AnalysisException as error:
+            if not is_path_missing(str(error)):
+                raise
+            raise BadExports(f"The export {export.name} names files that are not there: {pattern}.") from error
+    return reduce(DataFrame.union, histories)

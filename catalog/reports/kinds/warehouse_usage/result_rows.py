@@ -15,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check.run_inputs import (
     UncomparedExports,
     describe_uncompared,
     list_uncompared_files,
+    list_unjudged,
 )
 from catalog.reports.kinds.role_mapping_check.tables import MAX_EXAMPLE_LENGTH, MAX_REASON_LENGTH
 from catalog.reports.kinds.warehouse_usage import tables, wording
@@ -51,7 +52,7 @@ def write_nothing(
         job.write_rows(table, [])
     job.write_rows(tables.QUARANTINE, list_uncompared_files(uncompared))
     job.write_rows(tables.EXPORTS, _build_export_rows(exports, coverages, uncompared))
-    return _build_summary([], coverages)
+    return _build_summary([], coverages, uncompared)
 
 
 def write_results(
@@ -93,7 +94,7 @@ def write_results(
     job.write_rows(tables.FINDINGS, findings)
     for table in writing:
         table.get_result()
-    return _build_summary(findings, results.coverages)
+    return _build_summary(findings, results.coverages, uncompared)
 
 
 def _write_grants(job: Job, results: UsageResults) -> None:
@@ -229,7 +230,9 @@ def _format_time(time: datetime | None) -> str | None:
     return f"{time:%Y-%m-%d %H:%M}" if time else None
 
 
-def _build_summary(findings: Sequence[Mapping[str, Any]], coverages: Sequence[HistoryCoverage]) -> Summary:
+def _build_summary(
+    findings: Sequence[Mapping[str, Any]], coverages: Sequence[HistoryCoverage], uncompared: UncomparedExports
+) -> Summary:
     counts = Counter(row["type"] for row in findings)
     by_export = Counter(row["export"] for row in findings)
     gaps = sum(1 for coverage in coverages if coverage.problem)
@@ -249,4 +252,5 @@ def _build_summary(findings: Sequence[Mapping[str, Any]], coverages: Sequence[Hi
                 is_over_time=True,
             ),
         ),
+        unjudged=list_unjudged(uncompared),
     )

@@ -18,8 +18,8 @@ _PROGRAM_MARK = quote_text(SEPARATOR)
 def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
     """Return (export, number, person_key, person, role_key, last, entity, name, is_sensitive), one row for each pair.
 
-    Programs of the system have the role as which they act. Tables that a statement reads only through a view, and uses
-    of ignored roles, are left out.
+    Programs, those of the system and those with an account, have the role as which they act. Tables that a statement
+    reads only through a view, and uses of ignored roles, are left out.
     """
     declared_people = declared_access.role_datasets.join(
         declared_access.members.get_result().allowed.filter(f"kind = '{Grantee.USER}'"), ["export", "role"]
@@ -28,11 +28,18 @@ def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, expor
     own_uses = select_judged_uses(uses.filter("is_direct"), exports)
     own_uses = own_uses.join(described, ["export", "number"], "left_semi")
     declared_roles = declared_access.role_datasets.selectExpr("export", "number", "role AS role_key")
-    people = own_uses.filter("person_key <> ''").join(declared_people, ["export", "number", "person_key"], "left_anti")
-    # A program acts as its role, and without one there is nobody to speak of.
-    programs = own_uses.filter("person_key = '' AND role_key <> ''")
+    is_acting = "acts_as_role AND role_key <> ''"
+    own_uses = own_uses.join(declared_people, ["export", "number", "person_key"], "left_anti")
+    people = own_uses.filter(f"person_key <> '' AND NOT ({is_acting})")
+    # A program of the system acts as its role, and without one there is nobody to speak of.
+    programs = own_uses.filter(is_acting)
+    # A service principal, an account of a program or a recipient is granted access like a role itself.
+    is_own = "contains(role_key, lower(person))"
     programs = programs.join(declared_roles, ["export", "number", "role_key"], "left_anti")
-    program_columns = {"person": "concat(person, ' as ', role_key)", "person_key": f"concat({_PROGRAM_MARK}, role_key)"}
+    program_columns = {
+        "person": f"CASE WHEN {is_own} THEN person ELSE concat(person, ' as ', role_key) END",
+        "person_key": f"concat({_PROGRAM_MARK}, role_key)",
+    }
     programs = programs.withColumns({name: f.expr(text) for name, text in program_columns.items()})
     pairs = people.union(programs.selectExpr(*people.columns))
     pairs = pairs.groupBy("export", "number", "person_key").agg(

@@ -16,6 +16,7 @@ from catalog.warehouses.warehouse import Export
 
 #: What identifies a use; `role_key` is '' where the history names no role.
 USE_COLUMNS = ["export", "number", "person_key", "role_key", "level"]
+_USE_TOTALS = ("min(person) AS person", "max(used_at) AS last")
 #: Views upon views that are followed at most.
 _MAX_VIEW_DEPTH = 10
 
@@ -38,7 +39,7 @@ def find_touched(history: DataFrame, datasets: DataFrame) -> DataFrame:
     """Return (PLACE_COLUMNS, number, person, …, level, is_direct) of each dataset of the catalog that a line uses."""
     objects = history.filter(f"what = '{HistoryRowKind.USE}'").selectExpr(
         *PLACE_COLUMNS,
-        *("person", "person_key", "used_at", "coalesce(role_key, '') AS role_key", "inline(objects)"),
+        *("person", "person_key", "acts_as_role", "used_at", "coalesce(role_key, '') AS role_key", "inline(objects)"),
     )
     return objects.join(datasets.selectExpr("export", "number", "key"), ["export", "key"])
 
@@ -113,11 +114,11 @@ def _is_after_start(time: str, coverages: Iterable[HistoryCoverage], days: int) 
 
 
 def select_recent_uses(touched: DataFrame, coverages: Iterable[HistoryCoverage], *, days: int) -> DataFrame:
-    """Return (USE_COLUMNS, person, is_direct, last) of the last `days` of each history, each use once."""
+    """Return (USE_COLUMNS, is_direct, acts_as_role, person, last) of the last `days` of each history, each use once."""
     return (
         touched.filter(_is_after_start("used_at", coverages, days))
         .groupBy(*USE_COLUMNS)
-        .agg(*map(f.expr, ("min(person) AS person", "max(is_direct) AS is_direct", "max(used_at) AS last")))
+        .agg(*map(f.expr, (*(f"max({name}) AS {name}" for name in ("is_direct", "acts_as_role")), *_USE_TOTALS)))
     )
 
 

@@ -1,7 +1,8 @@
--- The accounts that there are.
+-- The accounts that there are, and which of them are of programs.
 SELECT
     name,
     login_name,
+    type,
     disabled,
     created_on,
     deleted_on

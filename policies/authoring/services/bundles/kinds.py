@@ -1,4 +1,4 @@
-"""Kinds of entries of a bundle, each a folder of it: settings.BUNDLE_KINDS names them in the order of their writes."""
+"""Kinds of entries of a bundle, each a folder of it: the registry `bundle_kinds`, in the order of their writes."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from django.conf import settings
-from django.utils.module_loading import import_string
-
+from policies import registries
 from policies.authoring.services.bundles.files import BundleFile
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
@@ -129,7 +127,7 @@ class EntryDefaults:
 
 def load_kinds() -> dict[str, BundleKind]:
     """Return folder → kind, in the order in which they are written."""
-    kinds = (import_string(path)() for path in settings.BUNDLE_KINDS)
+    kinds = (make_kind() for make_kind in registries.load_entries("bundle_kinds").values())
     return {kind.folder: kind for kind in kinds}
 
 

@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from policies.authoring.services import net_change
 from policies.authoring.services.bundles import policy_entries
+from policies.authoring.services.bundles.guardrail_files import FOLDER, stage_guardrails
 from policies.authoring.services.bundles.kinds import ChangeKind, choose_changes
 from policies.authoring.services.bundles.planning import BundlePlan
 from policies.authoring.services.bundles.policy_entries import PolicyEntries
-from policies.authoring.services.bundles.staged_guardrails import FOLDER, stage_guardrails
-from policies.authoring.services.change_guardrails import GuardrailVerdict, judge_guardrails
-from policies.authoring.services.change_proofs import ChangeProofs, find_change_proofs
-from policies.authoring.services.net_change import NetChange
+from policies.changes.comparison import EffectQuestion
+from policies.changes.guardrail_verdicts import GuardrailVerdict, judge_guardrails
+from policies.changes.net_change import NetChange, find_net_change
+from policies.changes.proofs import ChangeProofs, find_change_proofs
+from policies.changes.worlds import StagedWorld
 from policies.engine.model import Actor, Statement
-from policies.pdp import snapshot_store
 from policies.pdp.account_turns import hold_turn
 
 #: People and privileges that a plan names, the largest first.
@@ -41,21 +41,14 @@ def find_plan_effect(plan: BundlePlan, *, by: Actor, limit: int = MAX_ITEMS) -> 
     if not choose_changes([*policy_changes, *guardrail_changes], *_WRITTEN):
         return None
     with hold_turn(by.urn):
-        statements_by_urn = list_changed_statements(plan)
-        before = snapshot_store.get_current()
-        after = before.replace(before.version, statements_by_urn)
-        change = net_change.compare_snapshots(
-            before=before, after=after, policies=list(statements_by_urn), by=by, limit=limit
+        world = StagedWorld(by)
+        policy_entries.stage_policies(policy_changes, world)
+        changed_world = world.finish()
+        return PlanEffect(
+            find_net_change(changed_world, EffectQuestion(limit)),
+            find_change_proofs(changed_world),
+            judge_guardrails(changed_world, guardrails=stage_guardrails(guardrail_changes)),
         )
-        verdicts = judge_guardrails(
-            before=before,
-            after=after,
-            policies=policy_entries.stage_policies(policy_changes, by=by),
-            people={},
-            by=by,
-            guardrails=stage_guardrails(guardrail_changes),
-        )
-        return PlanEffect(change, find_change_proofs(before, after, by=by), verdicts)
 
 
 def list_changed_statements(plan: BundlePlan) -> Mapping[str, tuple[Statement, ...]]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from policies.authoring.services.bundles import planning
 from policies.authoring.services.bundles.net_effect import PlanEffect
 from policies.authoring.services.bundles.planning import BundlePlan
-from policies.authoring.services.change_guardrails import GuardrailVerdict
+from policies.changes.guardrail_verdicts import GuardrailVerdict
 from policies.engine.guardrails.sentences import add_example, describe_example, list_rule_urns
 from policies.engine.proofs.verdicts import Proof, Verdict
 from policies.engine.wording import word_count, word_time

@@ -17,6 +17,7 @@ from policies.authoring.services.bundles.kinds import (
 from policies.authoring.services.bundles.row_entries import RowEntries, build_stored_entry
 from policies.authoring.services.import_entries import PlannedPolicy
 from policies.authoring.services.policies import PolicyWrite
+from policies.changes.worlds import StagedWorld
 from policies.engine import families
 from policies.engine.errors import MORE_PROBLEMS, Problem
 from policies.engine.families.validity import UNLIMITED, Validity
@@ -68,24 +69,20 @@ def read_unstored(files: Sequence[BundleFile]) -> list[FileEntry]:
     return _read_entries(files, import_entries.plan_unstored)
 
 
-def stage_policies(changes: Sequence[BundleChange], *, by: Actor) -> dict[str, Policy | None]:
-    """Return the policies that are written as these changes would leave them, None for those that are gone."""
+def stage_policies(changes: Sequence[BundleChange], world: StagedWorld) -> None:
+    """Stage the policies that are written as these changes would leave them; None for those that are gone."""
     written_changes = choose_changes(changes, ChangeKind.CREATE, ChangeKind.CHANGE, ChangeKind.DELETE)
-    stored_policies = {
-        policy.urn: policy for policy in Policy.objects.filter(urn__in=[change.key for change in written_changes])
-    }
-    staged: dict[str, Policy | None] = {}
+    world.load_policies(change.key for change in written_changes)
     for change in written_changes:
-        policy = stored_policies.get(change.key)
+        policy = world.find_policy(change.key)
         if policy is not None:
             # What is managed is refused to all writes but that of the bundle.
             policy.is_managed = False
-        staged[change.key] = (
+        world.policies[change.key] = (
             None
             if change.entry is None
-            else policies.stage_write(urn=change.key, policy=policy, draft=change.entry.draft.draft, by=by)
+            else policies.stage_write(urn=change.key, policy=policy, draft=change.entry.draft.draft, by=world.by)
         )
-    return staged
 
 
 def compile_entry(entry: FileEntry) -> tuple[Statement, ...]:

@@ -1,1 +1,0 @@
-"""Alerts: new critical findings, and nightly runs that failed or are late."""

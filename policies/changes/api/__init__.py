@@ -1,0 +1,1 @@
+"""The preview of changes in the project's own API."""

@@ -1,0 +1,1 @@
+"""What changes would give and take, in sentences."""

@@ -1,0 +1,1 @@
+"""The stream of events and the caller's notices in the API."""

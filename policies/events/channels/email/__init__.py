@@ -1,0 +1,1 @@
+"""Mail: which notices become mails, what a mail says, and how it is sent."""

@@ -1,0 +1,1 @@
+"""The inbox: notices as rows, which the bell counts and a page lists."""

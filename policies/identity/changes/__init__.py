@@ -1,0 +1,1 @@
+"""Changes of people (`policies.changes`): members of groups, holders of roles, states of users, and deletions."""

@@ -89,11 +89,14 @@ def test_every_kind_of_way_says_what_it_gives() -> None:
     assert not Policy.objects.filter(urn=written["id"]).exists()
 
 
-def test_a_group_of_a_source_is_asked_of_it() -> None:
+def test_a_group_of_an_identity_source_is_a_way_that_is_not_written_here() -> None:
     store("scim", {"groups": [SCIM]}, ORDERS)
     way = found(TAGS, ORDERS)[f"{WayKind.MEMBERSHIP}identity"]
-    assert (way.gains.pairs, way.gains.entities, way.gives_only_this.verdict) == (1, 1, Verdict.YES)
-    assert way.changes[0]["add_members"] == {"group": SCIM, "members": [JO]}
+    assert (way.gains.pairs, way.gives_only_this.verdict, way.rank) == (1, Verdict.YES, 1)
+    # What the group may come to own will be the actor's, too: nothing in this catalog, but something in another one.
+    store("owners", {"resourceOwners": True})
+    way = found(TAGS, ORDERS)[f"{WayKind.MEMBERSHIP}identity"]
+    assert (way.gains.pairs, way.gives_only_this.verdict) == (1, Verdict.NO)
 
 
 def test_a_way_that_was_written_allows_what_was_asked() -> None:

@@ -8,6 +8,9 @@ from policies.engine.proofs.verdicts import Verdict
 from policies.models import Guardrail
 from policies.requests.ways.candidates import WayKind
 
+#: What a proof answers.
+VERDICTS = tuple(verdict.value for verdict in Verdict)
+
 
 class GainsOut(serializers.Serializer[Any]):
     """What a way gives: pairs of a person and an entity, one for each privilege, and what is held on the platform."""
@@ -28,7 +31,7 @@ class LossesOut(serializers.Serializer[Any]):
 class OnlyThisOut(serializers.Serializer[Any]):
     """Whether a way gives only what was asked for, in any catalog; the example of a no is for who may see it."""
 
-    verdict = serializers.ChoiceField([verdict.value for verdict in Verdict])
+    verdict = serializers.ChoiceField(VERDICTS)
     example = serializers.JSONField(allow_null=True)
 
 

@@ -17,6 +17,7 @@ NAMES = {
     "NOBODY": "urn:li:corpuser:nobody",
     "NO_GROUP": "urn:li:corpGroup:none",
     "NO_ROLE": "urn:li:dataHubRole:none",
+    "NO_REQUEST": "urn:li:accessRequest:none",
     "NO_POLICY": "urn:li:dataHubPolicy:none",
     "MAY_READ": "urn:li:dataHubRole:Reader",
     "READY_RUN": str(finished.READY),
@@ -132,19 +133,19 @@ api-requests | POST /api/v1/requests/ | 401 400 400 400 400
 api-requests-other | POST /api/v1/requests | 401 400 400 400 400
 api-requests-preview | POST /api/v1/requests/preview/ | 401 400 400 400 400
 api-requests-preview-other | POST /api/v1/requests/preview | 401 400 400 400 400
-api-request | GET /api/v1/requests/urn:li:accessRequest:none/ | 401 404 404 404 404
-api-request-approve | POST /api/v1/requests/urn:li:accessRequest:none/approve/ | 401 404 404 404 404 | {}
-api-request-approve-other | POST /api/v1/requests/urn:li:accessRequest:none/approve | 401 404 404 404 404 | {}
-api-request-deny | POST /api/v1/requests/urn:li:accessRequest:none/deny/ | 401 404 404 404 404 | {"note": "no"}
-api-request-deny-other | POST /api/v1/requests/urn:li:accessRequest:none/deny | 401 404 404 404 404 | {"note": "no"}
-api-request-withdraw | POST /api/v1/requests/urn:li:accessRequest:none/withdraw/ | 401 404 404 404 404 | {}
-api-request-withdraw-other | POST /api/v1/requests/urn:li:accessRequest:none/withdraw | 401 404 404 404 404 | {}
-api-request-comment | POST /api/v1/requests/urn:li:accessRequest:none/comment/ | 401 404 404 404 404 | {"text": "hm"}
-api-request-comment-other | POST /api/v1/requests/urn:li:accessRequest:none/comment | 401 404 404 404 404 | {"text": "hm"}
-api-request-hand-over | POST /api/v1/requests/urn:li:accessRequest:none/hand_over/ | 401 404 404 404 404 | {"to": ["ADA"], "note": "n"}
-api-request-hand-over-other | POST /api/v1/requests/urn:li:accessRequest:none/hand_over | 401 404 404 404 404 | {"to": ["ADA"], "note": "n"}
-api-request-renew | POST /api/v1/requests/urn:li:accessRequest:none/renew/ | 401 404 404 404 404 | {"reason": "r"}
-api-request-renew-other | POST /api/v1/requests/urn:li:accessRequest:none/renew | 401 404 404 404 404 | {"reason": "r"}
+api-request | GET /api/v1/requests/NO_REQUEST/ | 401 404 404 404 404
+api-request-approve | POST /api/v1/requests/NO_REQUEST/approve/ | 401 404 404 404 404 | {}
+api-request-approve-other | POST /api/v1/requests/NO_REQUEST/approve | 401 404 404 404 404 | {}
+api-request-deny | POST /api/v1/requests/NO_REQUEST/deny/ | 401 404 404 404 404 | {"note": "no"}
+api-request-deny-other | POST /api/v1/requests/NO_REQUEST/deny | 401 404 404 404 404 | {"note": "no"}
+api-request-withdraw | POST /api/v1/requests/NO_REQUEST/withdraw/ | 401 404 404 404 404 | {}
+api-request-withdraw-other | POST /api/v1/requests/NO_REQUEST/withdraw | 401 404 404 404 404 | {}
+api-request-comment | POST /api/v1/requests/NO_REQUEST/comment/ | 401 404 404 404 404 | {"text": "hm"}
+api-request-comment-other | POST /api/v1/requests/NO_REQUEST/comment | 401 404 404 404 404 | {"text": "hm"}
+api-request-hand-over | POST /api/v1/requests/NO_REQUEST/hand_over/ | 401 404 404 404 404 | {"to": ["ADA"], "note": "n"}
+api-request-hand-over-other | POST /api/v1/requests/NO_REQUEST/hand_over | 401 404 404 404 404 | {"to": ["ADA"], "note": "n"}
+api-request-renew | POST /api/v1/requests/NO_REQUEST/renew/ | 401 404 404 404 404 | {"reason": "r"}
+api-request-renew-other | POST /api/v1/requests/NO_REQUEST/renew | 401 404 404 404 404 | {"reason": "r"}
 api-approval-rules | GET /api/v1/approval-rules/ | 401 403 403 403 200
 api-approval-rules | POST /api/v1/approval-rules/ | 401 403 403 403 400
 api-approval-rules-other | POST /api/v1/approval-rules | 401 403 403 403 400

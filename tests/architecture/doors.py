@@ -143,7 +143,7 @@ api-request-withdraw-other | POST /api/v1/requests/NO_REQUEST/withdraw | 401 404
 api-request-comment | POST /api/v1/requests/NO_REQUEST/comment/ | 401 404 404 404 404 | {"text": "hm"}
 api-request-comment-other | POST /api/v1/requests/NO_REQUEST/comment | 401 404 404 404 404 | {"text": "hm"}
 api-request-hand-over | POST /api/v1/requests/NO_REQUEST/hand_over/ | 401 404 404 404 404 | {"to": ["ADA"], "note": "n"}
-api-request-hand-over-other | POST /api/v1/requests/NO_REQUEST/hand_over | 401 404 404 404 404 | {"to": [], "note": "n"}
+api-request-hand-over-other | POST /api/v1/requests/NO_REQUEST/hand_over | 401 400 400 400 400 | {"to": [], "note": "n"}
 api-request-renew | POST /api/v1/requests/NO_REQUEST/renew/ | 401 404 404 404 404 | {"reason": "r"}
 api-request-renew-other | POST /api/v1/requests/NO_REQUEST/renew | 401 404 404 404 404 | {"reason": "r"}
 api-approval-rules | GET /api/v1/approval-rules/ | 401 403 403 403 200

@@ -6,6 +6,7 @@ It takes the viewer's one preview, so a page that names it does not wait for it.
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import AnswerViewer
@@ -43,8 +44,10 @@ def _build_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> 
     resource = ResourceRef(data["resource"]) if data["resource"] else None
     question = AccessRequest(privilege_requirement(data["privilege"]), resource, data["sub_resources"])
     actor = actor_resolution.load_actor(urn=data["actor"] or viewer.actor.urn)
+    query = {name: data[name] for name in ("privilege", "resource", "actor") if data[name]}
+    request_url = "" if data["sub_resources"] else reverse("request-new", query=query)
     try:
         way = finding.find_smallest_way(item=AskedAccess.load(actor=actor, request=question), by=viewer.actor)
     except Busy:
-        return {"answer": _BUSY}
-    return {"answer": _NOTHING if way is None else word_way(way)}
+        return {"answer": _BUSY, "request_url": request_url}
+    return {"answer": _NOTHING if way is None else word_way(way), "request_url": request_url}

@@ -74,6 +74,7 @@ def loaded_rows(
                 None,
                 None,
                 fingerprint,
+                None,
             ],
         )
         for place, key in enumerate(keys)

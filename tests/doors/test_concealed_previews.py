@@ -24,7 +24,7 @@ from policies.changes.shapes import ChangeIn
 from policies.errors import GuardrailBroken
 from policies.guardrails.services import guardrails
 from policies.identity.services import groups, roles, users
-from policies.models import User
+from policies.models import Gate, User, open_write
 from policies.pdp import actor_resolution, authorizer
 from policies.writes.admin_lockout import Manageability, Management, refuse_loss
 from tests.catalog.conftest import said, tell
@@ -336,7 +336,7 @@ def test_the_built_in_guardrail_keeps_its_managers_from_who_may_not_see_them(wor
     actors = actor_resolution.load_actors(urns=[BOB, ALICE, CHECKER])
     before = Management(Manageability.LASTING, actors[BOB])
     for urn, manager in ((ALICE, None), (CHECKER, BOB)):
-        with pytest.raises(GuardrailBroken) as refusal:
+        with pytest.raises(GuardrailBroken) as refusal, open_write(Gate.PEOPLE):
             refuse_loss(before=before, loss="the policy", by=actors[urn])
         example = refusal.value.example
         assert example is not None

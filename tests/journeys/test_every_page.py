@@ -21,7 +21,7 @@ pytestmark = [
 ]
 
 #: Routes that answer with a file.
-FILES = {"policies-export", "policy-export", "report-file"}
+FILES = {"policies-export", "policy-export", "report-file", "warehouse-access-file"}
 
 ADDRESSES = [
     address

@@ -568,7 +568,7 @@ def test_a_list_costs_the_same_queries_whatever_its_length(system, role, django_
     role("Admin")
     for number, at in ((1, "a"), (50, "b")):
         for _ in range(2):
-            with django_assert_max_num_queries(33):
+            with django_assert_max_num_queries(34):
                 aspect_services.apply(changes=people_of(number, at), by=system)
     assert User.objects.count() == 51
     assert users_groups_roles.get_user(urn="urn:li:corpuser:b7").group_urns == ["urn:li:corpGroup:b7", ENG]

@@ -106,7 +106,7 @@ def test_a_renamed_role_is_one_finding_and_the_rest_is_compared_under_its_new_na
         ("GRANT_MISSING", "t9", "", 'GRANT SELECT ON TABLE "DB"."S"."T9" TO ROLE "MOVED_NEW";'),
         (
             *("MEMBER_MISSING", "", "bob"),
-            "-- The export names no account of bob: make it, then give it w_moved (now MOVED_NEW).",
+            "-- The export names no account of bob: make it, then give it MOVED_NEW.",
         ),
         ("ROLE_RENAMED", "", "", 'ALTER ROLE "MOVED_NEW" RENAME TO "MOVED";'),
     ]

@@ -46,6 +46,16 @@ urlpatterns = [
         lazy_view("catalog.reports.pages.assertions.show_version", VIEW_GUARD),
         name="assertions-version",
     ),
+    path(
+        "reports/warehouse",
+        lazy_view("catalog.reports.pages.warehouse_access.show_warehouse_access", VIEW_GUARD),
+        name="warehouse-access",
+    ),
+    path(
+        "reports/warehouse.csv",
+        lazy_view("catalog.reports.pages.warehouse_access.download_warehouse_access", VIEW_GUARD),
+        name="warehouse-access-file",
+    ),
     path("reports/new/<slug:kind>", start_form.start_report, name="report-new"),
     path("reports/runs/<uuid:id>", runs.show_run, name="report"),
     path("reports/runs/<uuid:id>/cancel", runs.cancel_run, name="report-cancel"),

@@ -25,6 +25,7 @@ Rows = Sequence[Mapping[str, Any]]
 #: What stands in a column of a kind where a test does not say.
 VALUES: Mapping[ColumnKind, Any] = {
     ColumnKind.TEXT: "Some words",
+    ColumnKind.LINES: "grants.csv:2, granted 2026-05-01 by BOSS\ngrants.csv:3",
     ColumnKind.NUMBER: 1234,
     ColumnKind.ENTITY: "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)",
     ColumnKind.ENTITIES: "urn:li:dataset:(urn:li:dataPlatform:snowflake,shop.orders,PROD)\n"

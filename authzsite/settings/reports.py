@@ -40,6 +40,8 @@ GRANTS_EXPORTS = env.text("GRANTS_EXPORTS")
 # How many times its size, and how many bytes, a file of exports may grow to when it is unpacked.
 EXPORTS_MAX_GROWTH = env.integer("EXPORTS_MAX_GROWTH", default=100, minimum=1)
 EXPORTS_MAX_BYTES = env.integer("EXPORTS_MAX_BYTES", default=4 * 2**30, minimum=1)
+# Hours after which a report warns that an export is old.
+EXPORT_MAX_AGE = env.integer("EXPORT_MAX_AGE", default=48, minimum=1)
 # The file with the assertions about access; without one they are edited on their page.
 ASSERTIONS_FILE = env.text("ASSERTIONS_FILE")
 # Whether events of runs are sent, which OpenLineage's own variables decide and configure, and under which namespace.

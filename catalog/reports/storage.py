@@ -162,6 +162,18 @@ class StorageFolder:
         return {info.path.removeprefix(f"{path}/"): info.size or 0 for info in files}
 
     @_raise_os_errors()
+    def list_times(self) -> dict[str, int]:
+        """Return when each file below the folder was written, by its path there, in seconds since 1970.
+
+        Files of storage that does not say so are left out. Raises OSError.
+        """
+        from pyarrow import fs
+
+        file_system, path = self.open()
+        files = (info for info in file_system.get_file_info(fs.FileSelector(path, recursive=True)) if info.is_file)
+        return {info.path.removeprefix(f"{path}/"): int(info.mtime.timestamp()) for info in files if info.mtime}
+
+    @_raise_os_errors()
     def open_input(self, name: str) -> "NativeFile":
         """Open a file for reading at any position. Raises OSError."""
         file_system, path = self.open()

@@ -10,11 +10,12 @@ from catalog.reports.finding_labels import FINDING_LABELS
 class ColumnKind(StrEnum):
     """The kind of the values of a column, which determines display and links.
 
-    ENTITY, ACTOR (user, group or role) and POLICY hold URNs, ENTITIES those of several entities, one a line, NUMBER
-    whole numbers, all others text; values may be null.
+    ENTITY and POLICY hold URNs, ENTITIES those of several entities, one a line, ACTOR the URN of a user, group or role,
+    or a name in a source, NUMBER whole numbers, LINES several lines of text, all others text; values may be null.
     """
 
     TEXT = "TEXT"
+    LINES = "LINES"
     NUMBER = "NUMBER"
     ENTITY = "ENTITY"
     ENTITIES = "ENTITIES"
@@ -86,6 +87,10 @@ FINDING_SEVERITY = ReportColumn("severity", "Severity", ColumnKind.SEVERITY)
 FINDING_TYPE = ReportColumn("type", "Finding", ColumnKind.STATE, FINDING_LABELS)
 FINDING_REPAIR = ReportColumn("repair", "Repair", ColumnKind.SQL)
 FINDING_KEY = ReportColumn("key", "Key")
+#: Who has or lacks access in a source: the URN of whom the catalog knows, else the name in the source; and the rows of
+#: the exports that say so.
+FINDING_GRANTEE = ReportColumn("grantee", "Grantee", ColumnKind.ACTOR)
+FINDING_EVIDENCE = ReportColumn("evidence", "Evidence", ColumnKind.LINES)
 #: Columns of findings that stand for several (`catalog.reports.spark.rollups`).
 FINDING_MEMBERS = number_column("members", "Of a kind")
 FINDING_DATASETS = ReportColumn("datasets", "Datasets", ColumnKind.ENTITIES)

@@ -24,7 +24,7 @@ CONTAINER_TYPES = ("SCHEMA", "DATABASE", "PROJECT", "DATASET", "CATALOG")
 #: What SQL calls all tables, or views, of a container.
 _ALL_TABLES_PATTERN = "^ALL .+ IN (SCHEMA|DATABASE)$"
 
-_FURTHER_COLUMNS = ("condition", "details", "layout", "is_counted")
+_FURTHER_COLUMNS = ("condition", "details", "layout", "is_counted", "granted_by")
 
 #: The reason of rows without an object or grantee, as SQL; else null.
 MISSING_NAMES = """CASE WHEN coalesce(path, '') = '' THEN 'It names no object.'
@@ -60,7 +60,7 @@ def build_csv_facts(rows: DataFrame, export: Export, outcome: RowOutcome) -> Dat
     """Return facts of rows with object_type, path, privilege, grantee_type and grantee, all texts, and `mark_types`.
 
     `path` are the parts of the object's name joined by SEPARATOR. Where there are such columns, `created_on` is the day
-    of the grant, and `condition`, `details`, `layout` and `is_counted` are those of facts.
+    of the grant, and `condition`, `details`, `layout`, `is_counted` and `granted_by` are those of facts.
     """
     # Columns of their own, since keys name them several times.
     named_rows = rows.withColumns(
@@ -82,6 +82,7 @@ def build_csv_facts(rows: DataFrame, export: Export, outcome: RowOutcome) -> Dat
         is_container="on_container",
         kind=f"CASE WHEN to_role THEN '{Grantee.ROLE}' ELSE grantee_type END",
         granted_at=parse_time("created_on") if "created_on" in rows.columns else "NULL",
+        grant_time="created_on" if "created_on" in rows.columns else "NULL",
         grantee="grantee",
         grantee_key=f"""CASE WHEN to_role THEN {dotted_role_key(export, "holder_name")}
             ELSE {person_key(export, "holder_name")} END""",

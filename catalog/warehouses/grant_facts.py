@@ -69,8 +69,9 @@ class Grantee(StrEnum):
 #: row. Names as in the source (`principals`), and `…_key` for comparison with the catalog; `object_type` is SQL's word
 #: for the object, null for the usual one; `bit` is one privilege of the form's vocabulary, `level` its level;
 #: `is_container`: the object contains tables; `condition` is what the grant depends on, `condition_names` the pattern
-#: of the tables for which it holds; `granted_at` is when it was granted, where the layout says so; `layout` is the name
-#: of that; `details` is JSON of what the dialect of repairs has to know of the grant beside.
+#: of the tables for which it holds; `granted_at` is when it was granted, where the layout says so, `grant_time` the
+#: same in the words of the file, and `granted_by` the name of who granted it; `layout` is the name of the layout;
+#: `details` is JSON of what the dialect of repairs has to know of the grant beside.
 FACT_COLUMNS = {
     "export": "string",
     "file": "string",
@@ -91,6 +92,8 @@ FACT_COLUMNS = {
     "condition": "string",
     "condition_names": "string",
     "granted_at": "timestamp",
+    "grant_time": "string",
+    "granted_by": "string",
     "layout": "string",
     "details": "string",
     "reason": "string",

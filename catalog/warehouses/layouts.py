@@ -26,6 +26,8 @@ _IS_TABLE_ROW = "is_row AND object_type <> 'ROLE'"
 
 DescribeRows = Callable[[DataFrame, Export], Mapping[str, str]]
 
+#: How layouts call who granted something.
+_GRANTOR_COLUMNS = ("granted_by", "grantor_name", "grantor")
 _TEXT_COLUMNS = (
     *("object_type", "path", "privilege", "grantee_type", "grantee", "condition", "details"),
     *("said_kind", "said_rule", "said_problem"),
@@ -125,6 +127,7 @@ def _find_layout(rows: DataFrame, export: Export, pattern: str, layouts: Sequenc
 def _describe_rows(rows: DataFrame, export: Export, layout: Layout) -> DataFrame:
     described_columns = dict.fromkeys(_TEXT_COLUMNS, NO_TEXT) | dict(layout.describe(rows, export))
     described_columns["layout"] = quote_text(layout.name) if layout.name else NO_TEXT
+    described_columns["granted_by"] = next((name for name in _GRANTOR_COLUMNS if name in rows.columns), NO_TEXT)
     return rows.selectExpr(*LINE_COLUMNS, *(f"{text} AS {name}" for name, text in described_columns.items()))
 
 

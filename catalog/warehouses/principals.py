@@ -7,6 +7,9 @@ and a group may have the name of a role.
 
 from catalog.sql_text import quote_text
 
+#: Grantees that stand for everybody in one of the sources.
+EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers", "account users")
+
 #: Separator of the parts of a name; any printable character may be in a part.
 SEPARATOR = "\x1f"
 

@@ -62,6 +62,8 @@ class Warehouse:
     - `find_coverage` says what an export shows, by the names of the layouts of its files.
     - `usual_holders`: kinds, before a colon, of grantees that the system itself names on all that is made, and that
       stand for others. What they have is said once for each top container, and is nothing that somebody gave away.
+    - `grants_lag` and `history_lag` are how long the system says that its views of grants, and its history, may be
+      behind, "" where it says nothing.
     - `hides_types`: grants do not tell views from tables, so that the words of the catalog count.
     - `history_names_views`: a history names the view that a statement read, and not only the tables below it.
     """
@@ -88,6 +90,8 @@ class Warehouse:
     hides_types: bool = False
     history_names_views: bool = True
     usual_holders: tuple[str, ...] = ()
+    grants_lag: str = ""
+    history_lag: str = ""
 
 
 @dataclass(frozen=True, slots=True)

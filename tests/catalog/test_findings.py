@@ -72,6 +72,9 @@ def loaded_rows(
                 None,
                 None,
                 fingerprint,
+                None,
+                None,
+                "grants.csv:2",
             ],
         )
         for place, key in enumerate(keys)
@@ -100,7 +103,7 @@ def test_what_is_new_opens_and_what_is_gone_closes() -> None:
     found = Finding.objects.get(key="b")
     assert (found.first_seen, found.last_seen) == (first, second)
     assert (found.severity, found.sentence, found.repair) == ("LOW", "It differs a little.", "REVOKE …")
-    assert found.values == {"role": "urn:li:role:r", "export": "snow"}
+    assert found.values == {"role": "urn:li:role:r", "export": "snow", "evidence": "grants.csv:2"}
 
 
 def test_what_was_found_in_an_export_that_is_not_compared_stays() -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,14 @@ KIND = KINDS["role_mapping_check"]
 def test_a_folder_is_copied(settings: Any, tmp_path: Path) -> None:
     (tmp_path / "grants" / "snow").mkdir(parents=True)
     (tmp_path / "grants" / "snow" / "a.csv").write_text("x", encoding="utf-8")
+    os.utime(tmp_path / "grants" / "snow" / "a.csv", (1_700_000_000, 1_700_000_000))
     (tmp_path / "input").mkdir()
     settings.GRANTS_EXPORTS = str(tmp_path / "grants")
     KIND.prepare(Report(kind=KIND.name), parse_address(tmp_path / "input"))
-    place = json.loads((tmp_path / "input" / "grants_exports.json").read_text(encoding="utf-8"))["folder"]
-    assert (tmp_path / "input" / place / "snow" / "a.csv").read_text(encoding="utf-8") == "x"
+    said = json.loads((tmp_path / "input" / "grants_exports.json").read_text(encoding="utf-8"))
+    assert (tmp_path / "input" / said["folder"] / "snow" / "a.csv").read_text(encoding="utf-8") == "x"
+    # Copies are as old as the run.
+    assert said["times"] == {"snow/a.csv": 1_700_000_000}
 
 
 def test_a_url_is_named(settings: Any, tmp_path: Path) -> None:
@@ -34,7 +38,10 @@ def test_a_url_is_named(settings: Any, tmp_path: Path) -> None:
     KIND.prepare(Report(kind=KIND.name), parse_address(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["grants_exports.json"]
     said = json.loads((tmp_path / "grants_exports.json").read_text(encoding="utf-8"))
-    assert said == {"folder": "s3a://bucket/grants", "limits": {"growth": 100, "size": 4 * 2**30}}
+    assert abs(said.pop("asked_at") - time.time()) < 60
+    limits = {"growth": 100, "size": 4 * 2**30}
+    # The job asks the storage when the files were written.
+    assert said == {"folder": "s3a://bucket/grants", "limits": limits, "times": {}, "max_age": 48}
 
 
 def copy_exports(settings: Any, folder: Path, *, address: str = "") -> Path:

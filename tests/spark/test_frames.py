@@ -41,6 +41,16 @@ def test_tables_of_which_one_never_has_nulls_are_one_frame(spark: SparkSession) 
     assert make_frame(spark, [pa.concat_tables([tables[1], tables[0]])], frames[0].schema).count() == 1
 
 
+def test_a_table_without_rows_between_others_ends_nothing(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT 1 AS number")
+    tables = [collect_small_table(rows, 1) for rows in (frame, frame.filter("number > 1"), frame)]
+    union = make_frame(spark, [table for table in tables if table is not None], frame.schema)
+    assert collect_table(union).to_pylist() == [{"number": 1}, {"number": 1}]
+    # Tables of Arrow come in pieces, too.
+    pieces = pa.concat_tables([table for table in tables if table is not None])
+    assert make_frame(spark, [pieces], frame.schema).count() == 2
+
+
 def test_more_rows_than_allowed_are_not_copied(spark: SparkSession) -> None:
     assert collect_small_table(spark.sql(ROWS), 9) is None
 

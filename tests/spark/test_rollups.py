@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from catalog.reports.kinds.role_mapping_check.blocks import LineNumbers
 from catalog.reports.kinds.role_mapping_check.differences import DIFFERENCE_COLUMNS
+from catalog.reports.kinds.role_mapping_check.evidence import Evidence
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.spark import rollups
 from catalog.warehouses.exports import parse_exports
@@ -38,7 +40,9 @@ def built(spark: SparkSession, rows: list[dict[str, Any]]) -> list[Any]:
     values = [tuple(row[name] for name in DIFFERENCE_COLUMNS) for row in rows]
     (export,) = parse_exports(json.dumps({"exports": [EXPORT]}))
     with interpreted(spark):
-        return build_findings(spark.createDataFrame(values, SCHEMA), {"snow": export})
+        return build_findings(
+            spark.createDataFrame(values, SCHEMA), {"snow": export}, lambda _: Evidence(LineNumbers([]))
+        )
 
 
 def test_one_finding_has_the_repairs_and_datasets_of_all(spark: SparkSession) -> None:

@@ -87,7 +87,7 @@ class ChartOut(serializers.Serializer[Any]):
 
 
 class SummaryOut(serializers.Serializer[Any]):
-    """The headline numbers and charts of a run, and sentences on what they rest on (`notes`)."""
+    """The headline numbers and charts of a run, and sentences: `notes` on what they rest on, `warnings` about that."""
 
     numbers = NumberOut(many=True)
     charts = ChartOut(many=True)
@@ -95,6 +95,7 @@ class SummaryOut(serializers.Serializer[Any]):
     unjudged = serializers.ListField(
         child=serializers.CharField(), help_text="What the run could not judge; with one sentence it is incomplete."
     )
+    warnings = serializers.ListField(child=serializers.CharField())
 
 
 class RunOut(serializers.Serializer[Any]):

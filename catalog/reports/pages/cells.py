@@ -18,7 +18,7 @@ from policies.pdp import authorizer
 
 _URN_COLUMN_KINDS = (ColumnKind.ENTITY, ColumnKind.ENTITIES, ColumnKind.ACTOR, ColumnKind.POLICY)
 
-#: Entities of one cell that are shown; files have all of them.
+#: Entities, or lines, of one cell that are shown; files have all of them.
 MAX_URNS = 50
 
 #: Colours of severities and states; the label always accompanies the colour.
@@ -76,13 +76,21 @@ def _render_cell(column: ReportColumn, value: Any, names: dict[str, str], viewer
             ]
             more_count = value.count("\n") + 1 - len(links)
             return cell | {"links": links, "count": len(links) + more_count, "more": more_count}
-        case ColumnKind.TEXT | ColumnKind.SQL:
-            return cell
+        case _:
+            return cell | _split_lines(value) if column.kind is ColumnKind.LINES else cell
+
+
+def _split_lines(value: str) -> Cell:
+    first_line, *other_lines = value.split("\n")
+    return {"first": first_line, "others": other_lines[: MAX_URNS - 1], "count": len(other_lines)}
 
 
 def _link_cell(kind: ColumnKind, urn: str, name: str, viewer: AnswerViewer) -> Cell:
     if kind is ColumnKind.POLICY:
         return {"name": name or urn, "url": viewer.entity_url(urn)}
+    if kind is ColumnKind.ACTOR and not urn.startswith("urn:li:"):
+        # A source knows somebody by this name, and the catalog does not.
+        return {"kind": ColumnKind.TEXT.lower()}
     if kind is ColumnKind.ACTOR:
         return {"name": name or urn, "type": _holder_type(urn), "url": viewer.account_url(urn)}
     link = build_reference(urn, name)

@@ -230,6 +230,7 @@ def show_finding(request: HttpRequest, id: int) -> HttpResponse:
         "severity": _badge(finding.get_severity_display(), _SEVERITIES[finding.severity]),
         "state": _badge(finding.get_state_display(), _STATES[finding.state]),
         "about": [] if is_concealed else _build_fact_cells(finding, by),
+        "access_url": _build_access_url(finding) if may_decide and not is_concealed else "",
         "assignee": people.get(finding.assignee),
         "decided_by": people.get(finding.decided_by),
         "first_seen": _report_link(finding.first_seen, finding.first_seen_at, is_linked=may_decide),
@@ -309,10 +310,19 @@ def _build_rows(findings: Sequence[Finding], chosen_ids: Collection[int], by: Ac
     ]
 
 
+def _build_access_url(finding: Finding) -> str:
+    """Return the address of all that the grantee of a finding can read, "" where it names no datasets of one."""
+    if not finding.values.get("datasets") or not finding.values.get("grantee"):
+        return ""
+    return f"{reverse('warehouse-access')}?{urlencode({'person': finding.values['grantee']})}"
+
+
 def _build_fact_cells(finding: Finding, by: Actor) -> list[dict[str, Any]]:
     """Return the values of a finding beside its sentence as labelled cells."""
     spec = KINDS.get(finding.kind)
-    columns_by_name = {column.name: column for table in spec.tables for column in table.columns} if spec else {}
+    tables = reversed(spec.tables) if spec else ()
+    # The table of findings is the first one, and its titles count.
+    columns_by_name = {column.name: column for table in tables for column in table.columns}
     names = [name for name in finding.values if name not in _OWN_COLUMNS]
     columns_by_name |= {column.name: column for column in _EXTRA_COLUMNS}
     columns = [columns_by_name.get(name) or ReportColumn(name, _spell_code(name), ColumnKind.TEXT) for name in names]

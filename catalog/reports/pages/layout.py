@@ -49,7 +49,12 @@ ResultT = TypeVar("ResultT")
 _CACHE_SECONDS = 3600
 
 #: Route of each part of Reports to the label of its tab.
-_TABS = {"reports": "Reports", "findings": "Findings", "assertions": "Assertions"}
+_TABS = {
+    "reports": "Reports",
+    "findings": "Findings",
+    "assertions": "Assertions",
+    "warehouse-access": "Warehouse access",
+}
 
 _STATUS_BADGES = {
     Report.Status.QUEUED: ("info", ""),

@@ -187,6 +187,7 @@ def _build_results_context(request: HttpRequest, run: Report) -> dict[str, Any]:
         "notes": summary.notes,
         "unjudged": summary.unjudged,
         "scripts": _list_scripts(run),
+        "warnings": summary.warnings,
     }
 
 

@@ -1,13 +1,13 @@
 """Runs of reports and their rows: lists, one table searched and sorted, and differences of two runs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Exists, F, Func, OuterRef, QuerySet, Subquery, TextField, Window
+from django.db.models import Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery, TextField, Window
 from django.db.models.functions import RowNumber
 from django.db.models.sql.compiler import SQLCompiler
 
@@ -114,6 +114,30 @@ def list_rows(
     for column, value in (values_by_column or {}).items():
         rows = rows.annotate(**{f"value_{column}": _ColumnValue(column)}).filter(**{f"value_{column}": value})
     return rows
+
+
+def select_values(rows: QuerySet[ReportRow], *, column: int, values: Collection[str]) -> QuerySet[ReportRow]:
+    """Return the rows with one of these values in a column."""
+    return rows.annotate(**{f"value_{column}": _ColumnValue(column)}).filter(**{f"value_{column}__in": list(values)})
+
+
+def select_line(rows: QuerySet[ReportRow], *, column: int, line: str) -> QuerySet[ReportRow]:
+    """Return the rows with a line in a column of several."""
+    name = f"value_{column}"
+    is_there = (
+        Q(**{name: line})
+        | Q(**{f"{name}__startswith": f"{line}\n"})
+        | Q(**{f"{name}__endswith": f"\n{line}"})
+        | Q(**{f"{name}__contains": f"\n{line}\n"})
+    )
+    return rows.annotate(**{name: _ColumnValue(column)}).filter(is_there)
+
+
+def count_values(rows: QuerySet[ReportRow], *, columns: Sequence[int]) -> dict[tuple[str, ...], int]:
+    """Return the number of rows with each of the values of columns."""
+    names = [f"value_{column}" for column in columns]
+    valued = rows.order_by().annotate(**{name: _ColumnValue(int(name.removeprefix("value_"))) for name in names})
+    return {tuple(row[:-1]): row[-1] for row in valued.values_list(*names).annotate(count=Count("pk"))}
 
 
 def sort_rows(rows: QuerySet[ReportRow], *, column: int, is_number: bool, is_descending: bool) -> QuerySet[ReportRow]:

@@ -28,7 +28,7 @@ READ_BATCH_SIZE = 1_000
 
 #: Kinds of columns that hold entities, and all that could name one.
 _ENTITY_COLUMN_KINDS = (ColumnKind.ENTITY, ColumnKind.ENTITIES)
-_NAMING_COLUMN_KINDS = frozenset({*_ENTITY_COLUMN_KINDS, ColumnKind.TEXT, ColumnKind.SQL})
+_NAMING_COLUMN_KINDS = frozenset({*_ENTITY_COLUMN_KINDS, ColumnKind.TEXT, ColumnKind.LINES, ColumnKind.SQL})
 
 #: First characters that a spreadsheet reads as a formula (OWASP, CSV Injection).
 _FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -112,10 +112,16 @@ def as_csv(*, table: ResultTable, rows: QuerySet[ReportRow], by: Actor) -> Itera
 
     A text that a spreadsheet would read as a formula is prefixed with an apostrophe.
     """
+    batches = report_rows.iterate_batches(rows, size=READ_BATCH_SIZE)
+    yield from write_csv(table.columns, (read_rows(table=table, rows=batch, by=by) for batch in batches))
+
+
+def write_csv(columns: Sequence[ReportColumn], batches: Iterable[Iterable[VisibleRow]]) -> Iterator[str]:
+    """Yield rows as CSV, as `as_csv` does."""
     writer = csv.writer(_Echo())
-    yield writer.writerow([column.name for column in table.columns])
-    for batch in report_rows.iterate_batches(rows, size=READ_BATCH_SIZE):
-        for row in read_rows(table=table, rows=batch, by=by):
+    yield writer.writerow([column.name for column in columns])
+    for batch in batches:
+        for row in batch:
             yield writer.writerow([_escape_formula(value) for value in row.values])
 
 

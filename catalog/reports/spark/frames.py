@@ -1,6 +1,7 @@
 """Tables of Spark as tables of Arrow, in any version."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -68,6 +69,11 @@ def make_frame(session: SparkSession, tables: Sequence[pa.Table], schema: Struct
 def join_chunks(table: pa.Table) -> pa.Table:
     """Return a table that Spark reads to its end: it takes a part without rows for the end of what it is given."""
     return table.combine_chunks()
+
+
+def run_query(session: SparkSession, path: Path, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the rows of the query in a file of SQL, in which {name} stands for a frame."""
+    return session.sql(path.read_text(encoding="utf-8"), args=None, **frames)
 
 
 def collect_table(frame: DataFrame) -> pa.Table:

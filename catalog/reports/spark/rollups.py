@@ -71,14 +71,17 @@ def roll_up(
         for name in ("repair", "inverse")
         if name in first
     }
-    datasets = dict.fromkeys(finding["entity"] for finding in findings if finding.get("entity"))
+    urn_texts = (finding.get("entity") or finding.get("datasets") or "" for finding in findings)
+    datasets = list(dict.fromkeys(urn for text in urn_texts for urn in text.split("\n") if urn))
+    evidence = dict.fromkeys(finding.get("evidence") for finding in findings)
     return [
         shared
         | {
             "severity": first["severity"],
             "sentence": sentence,
             "entity": None,
-            "datasets": "\n".join(datasets) or None,
+            "datasets": "\n".join(datasets[:MAX_LISTED]) or None,
+            "evidence": "\n".join(filter(None, evidence)) or None,
             "members": group["members"],
             "fingerprint": group["fingerprint"],
             **statements,

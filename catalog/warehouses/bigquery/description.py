@@ -37,4 +37,6 @@ BIGQUERY = Warehouse(
     guesses_accounts=False,
     find_coverage=find_coverage,
     usual_holders=tuple(PROJECT_MEMBER_KINDS),
+    grants_lag="some minutes",
+    history_lag="some minutes",
 )

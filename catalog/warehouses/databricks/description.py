@@ -48,4 +48,6 @@ DATABRICKS = Warehouse(
     guesses_accounts=False,
     find_coverage=find_coverage,
     history_names_views=False,
+    grants_lag="none",
+    history_lag="some hours, without a bound",
 )

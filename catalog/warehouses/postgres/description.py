@@ -57,4 +57,6 @@ POSTGRES = Warehouse(
     partial_privileges=tuple(COLUMN_PRIVILEGES),
     guesses_accounts=False,
     find_coverage=find_coverage,
+    grants_lag="none",
+    history_lag="none",
 )

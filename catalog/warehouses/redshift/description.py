@@ -70,4 +70,6 @@ REDSHIFT = Warehouse(
     guesses_accounts=False,
     find_coverage=find_coverage,
     history_names_views=False,
+    grants_lag="none",
+    history_lag="some hours where logs are delivered to files",
 )

@@ -43,4 +43,6 @@ SNOWFLAKE = Warehouse(
     has_acting_roles=True,
     guesses_accounts=False,
     find_coverage=find_coverage,
+    grants_lag="up to 2 hours",
+    history_lag="up to 3 hours",
 )

@@ -22,7 +22,17 @@ SHOW_GRANTS, USERS = "show_grants", "users"
 DATABASE_LAYOUTS, SCHEMA_LAYOUTS = ("databases", "show_databases"), ("schemata", "show_schemas")
 #: What becomes a fact of a row; `database` is that of the object, `is_imported` says that it was made from a share.
 COLUMNS = (
-    *("object_type", "path", "privilege", "grantee_type", "grantee", "created_on", "details", "is_future"),
+    *(
+        "object_type",
+        "path",
+        "privilege",
+        "grantee_type",
+        "grantee",
+        "created_on",
+        "granted_by",
+        "details",
+        "is_future",
+    ),
     *("is_revoked", "is_unscoped", "said_kind", "said_rule", "is_imported"),
 )
 #: Who grants what the owner gives: nearly all grants are theirs, and need no details.

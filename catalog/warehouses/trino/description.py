@@ -38,4 +38,6 @@ TRINO = Warehouse(
     has_directory_names=True,
     guesses_accounts=False,
     find_coverage=find_coverage,
+    grants_lag="none",
+    history_lag="none",
 )

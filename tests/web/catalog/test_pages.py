@@ -111,6 +111,9 @@ TABLE = {
     | managed(f"{run(READY)}/access?ask=who&urn=urn:li:tag:PII")
     | managed(f"{run(READY)}/access?ask=changed&urn=nothing&since=none")
     | managed(f"{run(FAILED)}/access", 404),
+    "warehouse-access": managed("/reports/warehouse")
+    | managed(f"/reports/warehouse?dataset={quote(ORDERS)}&person=otto&tag=none&page=9"),
+    "warehouse-access-file": managed("/reports/warehouse.csv") | managed("/reports/warehouse.csv?person=otto"),
     "report-cancel": managed(f"{run(RUNNING)}/cancel"),
     "report-script": managed(f"{run(READY)}/script?export=none", 404),
     "report-compare": managed(f"{run(READY)}/compare")

@@ -183,7 +183,7 @@ def test_a_row_that_names_what_may_not_be_viewed_keeps_its_numbers_alone(shelves
     first, second = result_reader.redact_rows(columns=COLUMNS, rows=rows, by=actor_resolution.load_actor(urn=OUTSIDER))
     told = result_reader.to_dict(COLUMNS, first)
     assert first.key is None
-    assert {name for name, value in told.items() if value is None} == {"entity", "entities", "text", "sql"}
+    assert {name for name, value in told.items() if value is None} == {"entity", "entities", "text", "lines", "sql"}
     assert (second.key, second.concealed) == ("key of nothing", frozenset())
     (first, _) = result_reader.redact_rows(
         columns=COLUMNS, rows=rows, by=actor_resolution.load_actor(urn="urn:li:corpuser:datahub")

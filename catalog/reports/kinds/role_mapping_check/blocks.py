@@ -43,15 +43,24 @@ def collect_surveyed_blocks(rows: DataFrame, columns: Sequence[str] = (), **aggr
     return collect_blocks(rows, ["what", *columns], first_headed=header, **aggregates)
 
 
+#: Bits of the number of a place that are the line; those above are the file.
+_LINE_BITS = 32
+
+
 class LineNumbers:
-    """Numbers of lines in their files, by the blocks of all rows of these."""
+    """Numbers of lines in their files, by the blocks of all rows of these.
+
+    A place is also one number, by which places sort as files do by export and path, and lines in their file.
+    """
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         self._offsets: dict[tuple[str, str, int], int] = {}
+        self._files: list[tuple[str, str]] = []
         # Facts that are of no line have no file. Two exports may name one file, and each has read it.
         known_blocks = sorted((block for block in blocks if block["file"] is not None), key=_sort_block)
         for (export, file), file_blocks in groupby(known_blocks, key=_get_file):
             earlier_lines = 0
+            self._files.append((export, file))
             for block, same_blocks in groupby(file_blocks, key=_get_block):
                 extents = [(row["first"], row["last"]) for row in same_blocks]
                 first, last = min(first for first, _ in extents), max(last for _, last in extents)
@@ -62,6 +71,19 @@ class LineNumbers:
         """Return the file and the line, as people name them, of a row with export, file, block and line."""
         export, file, block, line = (row[name] for name in PLACE_COLUMNS)
         return _decode_path(file), line + self._offsets[export, file, block]
+
+    def add_places(self, rows: DataFrame) -> DataFrame:
+        """Return rows of these blocks with `place`, the number of their place; null for what is of no line."""
+        numbers = {file: number << _LINE_BITS for number, file in enumerate(self._files)}
+        starts = [(*block, numbers[block[:2]] + offset) for block, offset in self._offsets.items()]
+        schema = "export string, file string, block bigint, first_place bigint"
+        frame = rows.sparkSession.createDataFrame(starts, schema)
+        placed = rows.join(f.broadcast(frame), ["export", "file", "block"], "left")
+        return placed.withColumn("place", f.expr("first_place + line")).drop("first_place")
+
+    def describe_place(self, number: int) -> str:
+        """Return the file and the line of the number of a place: grants.csv:12."""
+        return f"{_decode_path(self._files[number >> _LINE_BITS][1])}:{number & (1 << _LINE_BITS) - 1}"
 
     def number_rows(self, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return rows with file and line as people name them, sorted by export, file and line."""

@@ -48,6 +48,20 @@ def add_connected(snapshots: Iterable[WarehouseSnapshot], folder: StorageFolder)
     folder.write_text(EXPORTS_FILE, json.dumps(document))
 
 
+def list_times(snapshots: Iterable[WarehouseSnapshot], folder: StorageFolder) -> dict[str, int]:
+    """Return the time of each file of snapshots in a folder of exports, by its path, in seconds since 1970.
+
+    What was read is not older than that.
+    """
+    taken_at = {f"{CONNECTIONS_FOLDER}/{snapshot.connection}": snapshot.taken_at for snapshot in snapshots}
+    return {
+        f"{path}/{name}": int(time.timestamp())
+        for path, time in taken_at.items()
+        if time is not None
+        for name in (folder / path).list_names()
+    }
+
+
 def _read_document(folder: StorageFolder) -> dict[str, Any]:
     """Return exports.json, empty where there is none. Raises Invalid where nothing can be added to it."""
     if not folder.has_file(EXPORTS_FILE):

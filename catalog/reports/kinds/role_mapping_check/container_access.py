@@ -8,13 +8,17 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.containers import list_containers
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
+    DATASETS,
     DETAILS,
+    JOINED_PLACES,
+    PLACES,
     ROLE_COLUMNS,
     DifferenceSeverity,
     DifferenceType,
     is_ignored_person,
     is_named_role,
     is_ownership,
+    rank_datasets,
     same_named_columns,
     select_difference_columns,
 )
@@ -44,19 +48,25 @@ def find_future_grants(
         user_grants.selectExpr(*_HOLDER, "number", "CAST(NULL AS int)")
     )
     places = excess.join(list_containers(declared_access.datasets), ["export", "number"])
+    names = declared_access.datasets.selectExpr("export", "number", "urn", "name", "is_sensitive")
+    places = rank_datasets(places.join(names, ["export", "number"]), [*_HOLDER, "object_key"], "urn")
     # A role may have what the catalog says of it on all that is made, unless the catalog does not name it on a table.
-    places = places.groupBy(*_HOLDER, "object_key").agg(f.expr("min(coalesce(declared_level, 0)) AS declared_level"))
+    places = places.groupBy(*_HOLDER, "object_key").agg(
+        *map(f.expr, ("min(coalesce(declared_level, 0)) AS declared_level", DATASETS))
+    )
     rows = facts.filter(f"what = '{FactKind.FUTURE}'").join(places, [*_HOLDER, "object_key"])
     rows = _drop_ignored(rows.filter("level > declared_level"), exports)
     totals = ("min(grantee) AS grantee", "bit_or(bit) AS bits", "max(level) AS level", "min(object) AS object", DETAILS)
-    rows = rows.groupBy(*_HOLDER, "object_key").agg(*map(f.expr, totals))
+    rows = rows.groupBy(*_HOLDER, "object_key").agg(*map(f.expr, (*totals, PLACES, "min(datasets) AS datasets")))
     return select_difference_columns(
         _name_holders(rows, declared_access),
         type=f"'{DifferenceType.FUTURE_GRANT}'",
         severity=f"'{DifferenceSeverity.MEDIUM}'",
         **same_named_columns(
-            *("export", "role", "role_urn", "actor", "kind", "grantee", "object", "bits", "level", "details")
+            *("export", "role", "role_urn", "actor", "kind", "grantee", "object", "bits", "level", "details"),
+            *("is_known", "datasets"),
         ),
+        places=JOINED_PLACES,
     )
 
 
@@ -72,7 +82,9 @@ def find_bypasses(
     `grants` are those that reach a dataset. In exports with `policies` only datasets that have one count; of the others
     nobody said which filters there are.
     """
-    bypasses = facts.filter(f"what = '{FactKind.BYPASS}'").selectExpr(*_HOLDER, "grantee", "object", "object_key")
+    bypasses = facts.filter(f"what = '{FactKind.BYPASS}'").selectExpr(
+        *_HOLDER, "grantee", "object", "object_key", "place"
+    )
     datasets = declared_access.datasets.filter("is_sensitive")
     sparing = policies.filter("spares_owner").selectExpr("export", "number").distinct()
     owners = grants.filter(f"{is_ownership(exports)} AND at = ''").join(sparing, ["export", "number"])
@@ -82,15 +94,19 @@ def find_bypasses(
     is_asked = is_among("export", [export.name for export in exports if export.policies])
     filtered = policies.selectExpr("export", "number", "true AS has_policy").distinct()
     datasets = datasets.join(filtered, ["export", "number"], "left").filter(f"has_policy OR NOT {is_asked}")
+    names = datasets.selectExpr("export", "number", "urn", "name", "is_sensitive")
     places = list_containers(datasets).selectExpr("export", "number", "object_key").union(owned)
-    rows = rows.join(places, ["export", "object_key"])
-    totals = ("min(grantee) AS grantee", "min(object) AS object", "count(DISTINCT number) AS count")
+    rows = rows.join(places, ["export", "object_key"]).join(names, ["export", "number"])
+    rows = rank_datasets(rows, [*_HOLDER, "object_key"], "urn")
+    totals = ("min(grantee) AS grantee", "min(object) AS object", "count(DISTINCT number) AS count", PLACES, DATASETS)
     rows = rows.groupBy(*_HOLDER, "object_key").agg(*map(f.expr, totals))
     return select_difference_columns(
         _name_holders(rows, declared_access),
         type=f"'{DifferenceType.POLICIES_BYPASSED}'",
         severity=f"'{DifferenceSeverity.HIGH}'",
         **same_named_columns("export", "role", "role_urn", "actor", "kind", "grantee", "object", "count"),
+        **same_named_columns("is_known", "datasets"),
+        places=JOINED_PLACES,
     )
 
 
@@ -113,4 +129,4 @@ def _name_holders(rows: DataFrame, declared_access: DeclaredAccess) -> DataFrame
     roles = declared_access.roles.selectExpr(ROLE_COLUMNS[1], "role_urn")
     rows = rows.join(roles, "role", "left").join(declared_access.people, "member_key", "left")
     actor = f"CASE WHEN {is_person} THEN coalesce(urn, concat('urn:li:corpuser:', member_key)) END"
-    return rows.withColumn("actor", f.expr(actor))
+    return rows.withColumns({"actor": f.expr(actor), "is_known": f.expr("urn IS NOT NULL")})

@@ -6,6 +6,7 @@ from enum import StrEnum
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.grant_facts import SEPARATOR, select_columns
@@ -46,7 +47,9 @@ class DifferenceSeverity(StrEnum):
 #: through which access is inherited, '' for direct access; `bits` and `level` the actual access, `wanted` the declared
 #: level; `count` the number of datasets, or of rows that a `rule` passed. Of a renamed role, `new_name` is its name in
 #: the source, `count` of `total` grants agree, and `is_there`: the source has a role of the old name, too. `details` is
-#: a JSON list of the details of the facts that make the difference, for the dialect of repairs.
+#: a JSON list of the details of the facts that make the difference, for the dialect of repairs, `places` the numbers of
+#: the places of these (`blocks.LineNumbers`), one more than are shown. `is_known`: the catalog has the `actor`.
+#: `datasets` are URNs of what is reached, one a line, the sensitive ones first.
 DIFFERENCE_COLUMNS = {
     "type": "string",
     "severity": "string",
@@ -71,15 +74,15 @@ DIFFERENCE_COLUMNS = {
     "total": "bigint",
     "is_there": "boolean",
     "details": "string",
+    "places": "string",
+    "is_known": "boolean",
+    "datasets": "string",
 }
 
 ROLE_COLUMNS = ["export", "role"]
 
 #: Writes an intermediate table under a name and returns it, so that it is computed once and plans of joins stay small.
 Stage = Callable[[str, DataFrame], DataFrame]
-
-#: Grantees that stand for everybody in one of the sources.
-EVERYBODY_NAMES = ("PUBLIC", "allUsers", "allAuthenticatedUsers", "account users")
 
 
 def select_difference_columns(rows: DataFrame, **columns: str) -> DataFrame:
@@ -88,7 +91,11 @@ def select_difference_columns(rows: DataFrame, **columns: str) -> DataFrame:
 
 
 def render_names(differences: pa.Table) -> pa.Table:
-    """Return differences with names as people write them, for readers outside of this program."""
+    """Return differences with names as people write them, for readers outside of this program.
+
+    The numbers of places say nothing to them.
+    """
+    differences = differences.drop_columns(["places"])
     for name in ("role", "grantee", "object", "via"):
         texts = pc.replace_substring(differences.column(name), SEPARATOR, ".")
         differences = differences.set_column(differences.column_names.index(name), name, texts)
@@ -132,6 +139,30 @@ def _is_privilege(exports: Sequence[Export], names: Callable[[Export], Iterable[
 
 #: The details of the facts that make a difference, as an aggregate.
 DETAILS = "to_json(collect_set(details)) AS details"
+
+#: Places that a finding names of one difference, and datasets.
+MAX_PLACES, MAX_DATASETS = 5, 100
+#: The first places of the facts that make a difference, as aggregates: of rows with a `place`, and with `places`.
+FIRST_PLACES = f"slice(array_sort(collect_set(place)), 1, {MAX_PLACES + 1})"
+PLACES = f"{FIRST_PLACES} AS places"
+ALL_PLACES = f"slice(array_sort(array_distinct(flatten(collect_set(places)))), 1, {MAX_PLACES + 1}) AS places"
+#: `places` of a difference of such rows; of access through a role, first that of the row by which this is held.
+JOINED_PLACES = "array_join(places, ' ')"
+_HOP_FIRST = "concat_ws(' ', {0}, array_join(array_except(places, array({0})), ' '))"
+HOP_FIRST, HIGHEST_HOP_FIRST = _HOP_FIRST.format("hop"), _HOP_FIRST.format("highest_hop")
+#: The first datasets of rows of `rank_datasets`, as an aggregate.
+DATASETS = f"""array_join(transform(
+    array_sort(collect_set(CASE WHEN dataset_rank <= {MAX_DATASETS} THEN struct(dataset_rank, dataset_urn) END)),
+    dataset -> dataset.dataset_urn), '\n') AS datasets"""
+
+
+def rank_datasets(rows: DataFrame, keys: Sequence[str], urn: str) -> DataFrame:
+    """Return rows, of which each is about a dataset, in order for DATASETS: those with the same keys together.
+
+    Rows have `is_sensitive` and `name`, the name of the dataset; `keys` and `urn` are expressions of SQL.
+    """
+    order = f"PARTITION BY {', '.join(keys)} ORDER BY is_sensitive DESC, name, {urn}"
+    return rows.withColumns({"dataset_rank": f.expr(f"dense_rank() OVER ({order})"), "dataset_urn": f.expr(urn)})
 
 
 def is_ignored_person(exports: Sequence[Export], key: str) -> str:

@@ -140,7 +140,7 @@ def _find_pair_differences(
         differences.append(pair_differences.find_partial_grants(partial_grants, declared_access, exports))
     if FactKind.FUTURE in source.survey.fact_kinds:
         user_grants = source.reaching_grants.filter(f"kind = '{Grantee.USER}'")
-        differences.append(find_future_grants(source.facts, roles.pairs, user_grants, declared_access, exports))
+        differences.append(find_future_grants(source.placed_facts, roles.pairs, user_grants, declared_access, exports))
     return roles.unite(differences)
 
 
@@ -186,7 +186,7 @@ def _find_member_differences(
 def _find_open_access(source: SourceAccess, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
     """Return differences about what is open besides roles, or may be."""
     differences = [
-        find_passed_access(source.facts, declared_access, exports),
+        find_passed_access(source.placed_facts, declared_access, exports),
         select_difference_columns(
             declared_access.uncovered_datasets,
             type=f"'{DifferenceType.SENSITIVE_WITHOUT_ROLE}'",
@@ -201,6 +201,6 @@ def _find_open_access(source: SourceAccess, declared_access: DeclaredAccess, exp
         differences.append(pair_differences.find_direct_grants(user_grants, declared_access, exports))
     if source.survey.fact_kinds & {FactKind.BYPASS, FactKind.POLICY}:
         policies = source.policies.get_result()
-        bypasses = find_bypasses(source.facts, source.reaching_grants, policies, declared_access, exports)
+        bypasses = find_bypasses(source.placed_facts, source.reaching_grants, policies, declared_access, exports)
         differences.append(bypasses)
     return reduce(DataFrame.union, differences)

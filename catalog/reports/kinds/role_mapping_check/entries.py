@@ -14,7 +14,6 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.containers import list_containers
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
-    EVERYBODY_NAMES,
     ROLE_COLUMNS,
     DifferenceSeverity,
     DifferenceType,
@@ -27,7 +26,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
 from catalog.sql_text import is_among
 from catalog.warehouses.grant_facts import FactKind, Grantee
 from catalog.warehouses.pass_rules import PassRule
-from catalog.warehouses.principals import is_outside
+from catalog.warehouses.principals import EVERYBODY_NAMES, is_outside
 from catalog.warehouses.warehouse import Export
 
 _CONTAINER = ["export", "object_key"]

@@ -22,21 +22,25 @@ class OutsideFolder(Exception):
     """A file or link in the folder is not of it; the message is a sentence that names it."""
 
 
-def copy_exports(source: Path, target: StorageFolder) -> None:
+def copy_exports(source: Path, target: StorageFolder) -> dict[str, int]:
     """Copy the files of a folder, and of the folders in it. Raises OutsideFolder, and OSError.
 
-    Links inside the folder are followed, as mounts of containers have them.
+    Returns when each file was written, by its path, in seconds since 1970: copies are as old as the run. Links inside
+    the folder are followed, as mounts of containers have them.
     """
     root = source.resolve()
     target.create()
     created_folders = {""}
+    times = {}
     for name in _list_files(root, root, frozenset({root})):
         parent = name.rpartition("/")[0]
         if parent not in created_folders:
             (target / parent).create()
             created_folders.add(parent)
         with os.fdopen(_open_inside(root, name), "rb") as file, target.open_output(name) as copy:
+            times[name] = int(os.fstat(file.fileno()).st_mtime)
             shutil.copyfileobj(file, copy)
+    return times
 
 
 def _list_files(root: Path, folder: Path, entered_folders: frozenset[Path]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame
 
-from catalog.reports.kinds.role_mapping_check.blocks import Block, collect_surveyed_blocks
+from catalog.reports.kinds.role_mapping_check.blocks import Block, LineNumbers, collect_surveyed_blocks
 from catalog.warehouses.grant_facts import FactKind, Grantee
 from catalog.warehouses.warehouse import Export, ExportCoverage
 
@@ -15,7 +15,8 @@ from catalog.warehouses.warehouse import Export, ExportCoverage
 class FactSurvey:
     """The facts of all exports, by the blocks of their files: `what`, `rule`, `is_counted`, `layout`.
 
-    Each block says whether it `has_containers` (facts about containers) and `has_users` (facts about users).
+    Each block says whether it `has_containers` (facts about containers) and `has_users` (facts about users), and
+    `has_givers`: facts that say when, or by whom, something was granted.
     """
 
     blocks: Sequence[Block]
@@ -24,6 +25,11 @@ class FactSurvey:
     def fact_kinds(self) -> frozenset[str]:
         """The kinds of all facts."""
         return frozenset(block["what"] for block in self.blocks)
+
+    @cached_property
+    def line_numbers(self) -> LineNumbers:
+        """The lines of all files."""
+        return LineNumbers(self.blocks)
 
     @cached_property
     def layouts(self) -> Mapping[str, frozenset[str]]:
@@ -48,6 +54,11 @@ class FactSurvey:
         """Whether some grants are to users."""
         return self._has_grants("has_users")
 
+    @property
+    def has_givers(self) -> bool:
+        """Whether some facts say when, or by whom, something was granted."""
+        return any(block["has_givers"] for block in self.blocks)
+
     def select_facts(self, facts: DataFrame) -> DataFrame:
         """Return all facts, as rows of which Spark knows that they are of no other kind."""
         # With this, a condition for another kind is false for Spark, and it drops what depends on such facts. It would
@@ -67,5 +78,6 @@ def survey_facts(facts: DataFrame) -> FactSurvey:
             ["rule", "is_counted", "layout"],
             has_containers="max(is_container)",
             has_users=f"max(kind = '{Grantee.USER}')",
+            has_givers="count(granted_by) > 0 OR count(grant_time) > 0",
         )
     )

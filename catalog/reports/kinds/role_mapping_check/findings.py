@@ -1,7 +1,7 @@
 """Differences as findings: those of one type about one role, person or schema are one from three on."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -13,10 +13,14 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
 )
+from catalog.reports.kinds.role_mapping_check.evidence import Evidence
 from catalog.reports.spark.rollups import ROLLUP_SIZE, gather_rows, roll_up
 from catalog.sql_text import list_texts, quote_text
 from catalog.warehouses.grant_facts import SEPARATOR
 from catalog.warehouses.warehouse import Export
+
+#: Returns what stands at the places of differences.
+CollectEvidence = Callable[[Iterable[str | None]], Evidence]
 
 #: Columns that identify a difference across runs; severity and level are not among them.
 _IDENTITY_COLUMNS = ("type", "export", "role", "entity", "actor", "object")
@@ -30,15 +34,19 @@ _ABOUT_HOLDERS = (DifferenceType.DIRECT_USER_GRANT, DifferenceType.FUTURE_GRANT,
 _LAST_PART_PATTERN = r"[.][^.,]+,([^,]+)\)$"
 
 
-def build_findings(differences: DataFrame, exports_by_name: Mapping[str, Export]) -> list[Mapping[str, Any]]:
-    """Return the differences as findings, the highest severity first."""
-    rows = list(_iterate_findings(differences, exports_by_name))
+def build_findings(
+    differences: DataFrame, exports_by_name: Mapping[str, Export], collect: CollectEvidence
+) -> list[Mapping[str, Any]]:
+    """Return the differences as findings, the highest severity first; `collect` returns what stands at places."""
+    rows = list(_iterate_findings(differences, exports_by_name, collect))
     severities, types = list(DifferenceSeverity), list(DifferenceType)
     rows.sort(key=lambda row: (severities.index(row["severity"]), types.index(row["type"]), row["key"]))
     return rows
 
 
-def _iterate_findings(differences: DataFrame, exports_by_name: Mapping[str, Export]) -> Iterator[Mapping[str, Any]]:
+def _iterate_findings(
+    differences: DataFrame, exports_by_name: Mapping[str, Export], collect: CollectEvidence
+) -> Iterator[Mapping[str, Any]]:
     schema = f"regexp_replace(entity, {quote_text(_LAST_PART_PATTERN)}, {quote_text(',$1)')})"
     about = f"""
         CASE WHEN type IN {list_texts(_ABOUT_HOLDERS)} THEN coalesce(actor, role)
@@ -57,10 +65,11 @@ def _iterate_findings(differences: DataFrame, exports_by_name: Mapping[str, Expo
         order=["rank", *_KEY_COLUMNS],
         identity=_KEY_COLUMNS,
     )
-    for row in gathered.collect():
-        group = row.asDict(recursive=True)
+    groups = [row.asDict(recursive=True) for row in gathered.collect()]
+    evidence = collect(member["places"] for group in groups for member in group["listed"])
+    for group in groups:
         export, count = exports_by_name.get(group["export"]), group["members"]
-        members = [_build_finding(member, export) for member in group["listed"]]
+        members = [_build_finding(member, export, evidence) for member in group["listed"]]
         yield from roll_up(
             members,
             group,
@@ -69,12 +78,14 @@ def _iterate_findings(differences: DataFrame, exports_by_name: Mapping[str, Expo
         )
 
 
-def _build_finding(row: Mapping[str, Any], export: Export | None) -> dict[str, Any]:
+def _build_finding(row: Mapping[str, Any], export: Export | None, evidence: Evidence) -> dict[str, Any]:
     repair = repairs.render_repair(export, row)
     return {
-        **{name: row[name] for name in ("severity", "type", "entity", "actor", "export")},
+        **{name: row[name] for name in ("severity", "type", "entity", "actor", "export", "datasets")},
         "role": row["role_urn"],
         "sentence": sentences.render_sentence(row),
+        "grantee": sentences.name_grantee(row),
+        "evidence": evidence.describe(row["places"]) or sentences.describe_absence(row, export),
         "repair": repair,
         "inverse": repairs.render_inverse(export, row, repair),
         "key": _build_difference_key(row),

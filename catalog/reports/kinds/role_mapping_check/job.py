@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,15 +15,24 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, drift, readers, tables
-from catalog.reports.kinds.role_mapping_check.bound_exports import bind_exports
+from catalog.reports.kinds.role_mapping_check.access_tables import write_access
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
     DifferenceSeverity,
     DifferenceType,
     render_names,
 )
+from catalog.reports.kinds.role_mapping_check.evidence import collect_evidence
+from catalog.reports.kinds.role_mapping_check.export_ages import (
+    ExportAge,
+    find_newest,
+    list_notes,
+    list_warnings,
+    measure_ages,
+)
 from catalog.reports.kinds.role_mapping_check.findings import build_findings
 from catalog.reports.kinds.role_mapping_check.protection import collect_policies
+from catalog.reports.kinds.role_mapping_check.repairs import bind_exports
 from catalog.reports.kinds.role_mapping_check.row_accounts import RowAccounts
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     compare_readable,
@@ -73,23 +83,31 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     facts, survey = source.facts, source.survey
     uncompared_rows = describe_uncompared(all_exports, uncompared), list_uncompared_files(uncompared)
     accounts = RowAccounts(facts, survey, source.grants)
-    bad_row_count = threads.start(lambda: _write_accounts(job, accounts, export_list, *uncompared_rows))
+    ages_task = threads.start(lambda: measure_ages(job, all_exports, find_newest(facts, survey)))
+    bad_row_count = threads.start(
+        lambda: _write_accounts(job, accounts, export_list, ages_task.get_result(), *uncompared_rows)
+    )
     circles = threads.start(lambda: tuple(accounts.describe_circles(source.inherited_roles.get_result())))
     policies_table = threads.start(
         lambda: job.write_table(tables.POLICIES.name, collect_policies(source.policies.get_result()))
     )
+    access_tables = threads.start(lambda: write_access(job, source, declared_access))
     comparison = drift.compare(source, declared_access, export_list, stages=stages, threads=threads)
     print_progress("Writing the findings", 2, 3)
     exports_by_name = bind_exports(export_list, facts, survey, lambda: comparison.differences)
-    findings = build_findings(comparison.differences, exports_by_name)
+    findings = build_findings(comparison.differences, exports_by_name, partial(collect_evidence, facts, survey))
     job.write_batches("differences", map(render_names, iterate_stored(comparison.differences)))
     job.write_rows(tables.FINDINGS, findings)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))
     policies_table.get_result()
+    # What is said of an export that is not compared is that it is not.
+    ages = [age for age in ages_task.get_result() if age.export not in uncompared]
+    listing = _describe_listing(access_tables.get_result(), declared_access)
     summary = replace(
         _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared)),
-        notes=circles.get_result(),
+        notes=tuple(filter(None, (*list_notes(ages), listing, *circles.get_result()))),
         unjudged=list_unjudged(uncompared),
+        warnings=list_warnings(job, ages),
     )
     print_progress("Done", 3, 3)
     return summary
@@ -99,11 +117,14 @@ def _write_accounts(
     job: Job,
     accounts: RowAccounts,
     exports: Sequence[Export],
+    ages: Sequence[ExportAge],
     uncompared_exports: Sequence[Mapping[str, Any]],
     uncompared_files: Sequence[Mapping[str, Any]],
 ) -> int:
     """Write what became of the rows of the exports, and return the number of those that were not understood."""
-    job.write_rows(tables.EXPORTS, [*map(accounts.describe_export, exports), *uncompared_exports])
+    cells = {age.export: age.list_cells() for age in ages}
+    rows = [*map(accounts.describe_export, exports), *uncompared_exports]
+    job.write_rows(tables.EXPORTS, [{**row, **cells[row["export"]]} for row in rows])
     job.write_rows(tables.PASSED, accounts.build_passed())
     job.write_rows(tables.QUARANTINE, [*uncompared_files, *accounts.collect_quarantine()])
     return accounts.count_quarantined()
@@ -112,6 +133,14 @@ def _write_accounts(
 def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
     for batch in table.to_batches(max_chunksize=10_000):
         yield from batch.to_pylist()
+
+
+def _describe_listing(listed_count: int, declared_access: DeclaredAccess) -> str:
+    """Return the sentence about datasets of which access is not listed, "" where all is."""
+    total = declared_access.datasets.count()
+    if listed_count >= total:
+        return ""
+    return f"Who can read what is listed for {listed_count:,} of {total:,} datasets, the sensitive ones first."
 
 
 def _build_compliance(reach: pa.Table) -> list[dict[str, Any]]:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check.differences import EVERYBODY_NAMES, is_named_role
+from catalog.reports.kinds.role_mapping_check.differences import is_named_role
 from catalog.reports.kinds.role_mapping_check.file_limits import FileProblem
 from catalog.reports.kinds.role_mapping_check.run_inputs import UnreadableExports
 from catalog.sql_text import quote_text
 from catalog.warehouses.difference_words import dotted_name
 from catalog.warehouses.exports import EXPORTS_FILE
-from catalog.warehouses.principals import is_outside
+from catalog.warehouses.principals import EVERYBODY_NAMES, is_outside
 from catalog.warehouses.warehouse import Export
 
 

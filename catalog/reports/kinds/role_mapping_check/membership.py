@@ -8,6 +8,7 @@ from pyspark.sql import functions as f
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
     DETAILS,
+    PLACES,
     ROLE_COLUMNS,
     DifferenceSeverity,
     DifferenceType,
@@ -100,13 +101,14 @@ def find_idle_roles(declared_access: DeclaredAccess, existing_roles: DataFrame) 
 def select_members(facts: DataFrame) -> DataFrame:
     """Return the direct members of roles: export, role, kind, member_key, names in the source, granted_at.
 
-    `condition` is how the member uses the role if not simply, `details` are those of the facts.
+    `condition` is how the member uses the role if not simply, `details` and `places` are those of the facts, which have
+    a `place`.
     """
     rows = facts.filter(f"what = '{FactKind.MEMBER}'")
     keys = ("export", "object_key AS role", "kind", "grantee_key AS member_key")
     names = ("min(object) AS role_name", "min(grantee) AS grantee", "max(granted_at) AS granted_at")
     # Who holds a role in two ways uses the simpler one, which has no condition.
-    ways = ("nullif(min(coalesce(condition, '')), '') AS condition", DETAILS)
+    ways = ("nullif(min(coalesce(condition, '')), '') AS condition", DETAILS, PLACES)
     return rows.groupBy(*map(f.expr, keys)).agg(*map(f.expr, (*names, *ways)))
 
 
@@ -136,7 +138,7 @@ def compare_members(
     a role of the catalog is legitimate; excess access of that role is a difference of the role. A role that the catalog
     does not have makes its members extra members.
     """
-    role_pairs = inherited_roles.selectExpr("export", "role", "given", "given_condition")
+    role_pairs = inherited_roles.selectExpr("export", "role", "given", "given_condition", "hop")
     inherited_members = direct_members.join(role_pairs, ROLE_COLUMNS)
     columns = ["export", "role", "kind", "member_key"]
     role_members = direct_members.selectExpr(*columns).union(
@@ -154,9 +156,12 @@ def compare_members(
     roles = declared_access.roles.selectExpr("role", "role_urn")
     undescribed_members = inherited_members.join(roles, "role", "left_anti").filter(is_considered)
     undescribed_members = undescribed_members.withColumn("condition", f.expr("coalesce(condition, given_condition)"))
-    hold = ("condition", "details")
+    hold = ("condition", "details", "places")
+    inherited_hold = ("condition", "details", "concat(places, array(hop)) AS places")
     extra_members = direct_members.selectExpr(*columns, "grantee", "role_name", "'' AS via", *hold).union(
-        undescribed_members.selectExpr("export", "given", "kind", "member_key", "grantee", NO_TEXT, "role_name", *hold)
+        undescribed_members.selectExpr(
+            "export", "given", "kind", "member_key", "grantee", NO_TEXT, "role_name", *inherited_hold
+        )
     )
     is_administrator = f"kind = '{Grantee.USER}' AND {is_ignored_person(exports, 'member_key')}"
     extra_members = extra_members.filter(f"{is_considered} AND NOT ({is_administrator})")
@@ -164,7 +169,11 @@ def compare_members(
     extra_members = extra_members.groupBy(*columns, "role_urn").agg(
         *map(
             f.expr,
-            ("min(grantee) AS grantee", "max(role_name) AS object", "min(struct(via, condition, details)) AS hold"),
+            (
+                "min(grantee) AS grantee",
+                "max(role_name) AS object",
+                "min(struct(via, condition, details, places)) AS hold",
+            ),
         )
     )
     missing_members = missing_members.join(roles, "role").join(existing_roles, ROLE_COLUMNS, "left")
@@ -177,6 +186,7 @@ def compare_members(
             severity=f"'{DifferenceSeverity.MEDIUM}'",
             **same_named_columns("export", "role", "role_urn", "kind", "actor"),
             grantee="account",
+            is_known="true",
             # Statements about members of groups are others than those of roles.
             object=f"CASE WHEN {is_group('role_name')} THEN role_name END",
         ),
@@ -186,6 +196,8 @@ def compare_members(
             severity=f"'{DifferenceSeverity.HIGH}'",
             **same_named_columns("export", "role", "role_urn", "kind", "grantee", "object"),
             **{name: f"hold.{name}" for name in ("via", "condition", "details")},
+            places="array_join(hold.places, ' ')",
             actor=f"coalesce(urn, concat({prefix}, member_key))",
+            is_known="urn IS NOT NULL",
         ),
     ]

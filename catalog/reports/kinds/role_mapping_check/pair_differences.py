@@ -7,8 +7,13 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
+    ALL_PLACES,
+    DATASETS,
     DETAILS,
-    EVERYBODY_NAMES,
+    HIGHEST_HOP_FIRST,
+    HOP_FIRST,
+    JOINED_PLACES,
+    PLACES,
     ROLE_COLUMNS,
     DifferenceSeverity,
     DifferenceType,
@@ -16,6 +21,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     is_ignored_person,
     is_named_role,
     is_usual_holder,
+    rank_datasets,
     same_named_columns,
     select_difference_columns,
 )
@@ -24,6 +30,7 @@ from catalog.sql_text import is_among, quote_text
 from catalog.warehouses.grant_facts import SEPARATOR, Grantee
 from catalog.warehouses.levels import READ
 from catalog.warehouses.pass_rules import PassRule
+from catalog.warehouses.principals import EVERYBODY_NAMES
 from catalog.warehouses.warehouse import Export
 
 
@@ -65,10 +72,12 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
     is_grouped = f"(via <> '' OR at <> '' OR {is_usual})"
     direct_rows = rows.filter(f"NOT {is_grouped}")
     container = f"CASE WHEN {is_usual} THEN substring_index(object, {quote_text(SEPARATOR)}, 1) ELSE at END"
+    keys = ("export", "role", "role_urn", "via", f"CASE WHEN via = '' THEN {container} END")
+    totals = ("max(details) AS details", "count(*) AS count", "min(hop) AS hop", ALL_PLACES, DATASETS)
     grouped_rows = (
-        rows.filter(is_grouped)
-        .groupBy("export", "role", "role_urn", "via", f.expr(f"CASE WHEN via = '' THEN {container} END AS object"))
-        .agg(*_aggregate_grants("bits"), *map(f.expr, ("max(details) AS details", "count(*) AS count")))
+        rank_datasets(rows.filter(is_grouped), keys, "entity")
+        .groupBy(*keys[:-1], f.expr(f"{keys[-1]} AS object"))
+        .agg(*_aggregate_grants("bits"), *map(f.expr, totals))
     )
     return [
         select_difference_columns(
@@ -78,11 +87,12 @@ def find_extra_grants(pairs: DataFrame, exports: Sequence[Export]) -> list[DataF
             **same_named_columns(
                 "export", "role", "role_urn", "grantee", *OBJECT_COLUMNS, "name", "via", "bits", "level", "details"
             ),
+            places=HOP_FIRST,
             **extra_columns,
         )
         for frame, extra_columns in (
             (direct_rows, {"entity": "entity", "count": "1"}),
-            (grouped_rows, {"count": "count"}),
+            (grouped_rows, {"count": "count", "datasets": "datasets"}),
         )
     ]
 
@@ -98,7 +108,7 @@ def find_partial_grants(grants: DataFrame, declared_access: DeclaredAccess, expo
     rows = rows.join(declared_pairs, ["export", "number", "role"], "left").join(roles, "role", "left")
     rows = rows.filter("is_said IS NULL OR level > declared_level").join(dataset, "number")
     rows = rows.groupBy("export", "role", "role_urn", "entity").agg(
-        *_aggregate_grants("bit"), *map(f.expr, (DETAILS, "min(object) AS object"))
+        *_aggregate_grants("bit"), *map(f.expr, (DETAILS, PLACES, "min(object) AS object"))
     )
     return select_difference_columns(
         rows,
@@ -107,6 +117,7 @@ def find_partial_grants(grants: DataFrame, declared_access: DeclaredAccess, expo
         **same_named_columns(
             *("export", "role", "role_urn", "entity", "grantee", *OBJECT_COLUMNS, "name", "bits", "level", "details")
         ),
+        places=JOINED_PLACES,
         via="''",
         count="1",
         rule=f"'{PassRule.COLUMN_PRIVILEGE}'",
@@ -122,6 +133,7 @@ def find_wrong_levels(pairs: DataFrame) -> DataFrame:
         type=f"'{DifferenceType.WRONG_LEVEL}'",
         severity=severity,
         **same_named_columns("export", "role", "role_urn", "entity", "grantee", "name", "level", "details"),
+        places=HIGHEST_HOP_FIRST,
         **{column: f"highest_{column}" for column in ("via", "bits", *OBJECT_COLUMNS)},
         wanted="declared_level",
     )
@@ -130,13 +142,18 @@ def find_wrong_levels(pairs: DataFrame) -> DataFrame:
 def find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
     """Return access of users without a role, one row for each container or table; not of those that are ignored."""
     dataset = declared_access.datasets.selectExpr("number", "urn", "name", "is_sensitive")
+    totals = (DETAILS, PLACES, DATASETS, "count(DISTINCT number) AS count")
     keys = ("export", "grantee_key AS member_key", "object", "at", "CASE WHEN at = '' THEN urn END AS entity")
     grouped_rows = (
-        grants.filter(f"NOT {is_ignored_person(exports, 'grantee_key')}")
-        .join(dataset, "number")
+        rank_datasets(
+            grants.filter(f"NOT {is_ignored_person(exports, 'grantee_key')}").join(dataset, "number"),
+            ("export", "grantee_key", "object", "at", "CASE WHEN at = '' THEN urn END"),
+            "urn",
+        )
         .groupBy(*map(f.expr, keys))
-        .agg(*_aggregate_grants("bit"), *map(f.expr, (DETAILS, "count(DISTINCT number) AS count")))
+        .agg(*_aggregate_grants("bit"), *map(f.expr, totals))
     )
+    datasets = "CASE WHEN entity IS NULL THEN datasets END"
     return select_difference_columns(
         grouped_rows.join(declared_access.people, "member_key", "left"),
         type=f"'{DifferenceType.DIRECT_USER_GRANT}'",
@@ -145,6 +162,9 @@ def find_direct_grants(grants: DataFrame, declared_access: DeclaredAccess, expor
             "export", "entity", "grantee", *OBJECT_COLUMNS, "name", "bits", "level", "count", "details"
         ),
         kind=f"'{Grantee.USER}'",
+        places=JOINED_PLACES,
+        datasets=datasets,
+        is_known="urn IS NOT NULL",
         actor="coalesce(urn, concat('urn:li:corpuser:', member_key))",
     )
 

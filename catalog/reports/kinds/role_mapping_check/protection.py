@@ -4,10 +4,13 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import tables
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
+    JOINED_PLACES,
+    PLACES,
     DifferenceSeverity,
     DifferenceType,
     select_difference_columns,
@@ -44,7 +47,9 @@ def find_open_datasets(
     asked_exports = [export.name for export in exports if export.policies]
     is_asked = f"is_sensitive AND {is_among('export', asked_exports)}"
     rows = declared_access.datasets.filter(is_asked)
-    rows = rows.join(grants.selectExpr("export", "number"), ["export", "number"], "left_semi")
+    places = grants.join(rows.selectExpr("export", "number"), ["export", "number"], "left_semi")
+    places = places.groupBy("export", "number").agg(f.expr(PLACES))
+    rows = rows.join(places, ["export", "number"])
     rows = rows.join(policies.selectExpr("export", "number"), ["export", "number"], "left_anti")
     return select_difference_columns(
         rows,
@@ -53,4 +58,5 @@ def find_open_datasets(
         export="export",
         entity="urn",
         name="name",
+        places=JOINED_PLACES,
     )

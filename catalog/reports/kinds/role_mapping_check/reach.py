@@ -26,6 +26,7 @@ OBJECT_COLUMNS = ("object", "object_type", "condition")
 _PLACE_COLUMNS = ("file", "block", "line", "is_counted")
 _REACH_COLUMNS = (
     *("export", "number", "kind", "grantee_key", "grantee", "bit", "level", *OBJECT_COLUMNS, "granted_at", "details"),
+    "place",
 )
 #: What decides, beside the dataset, whether something takes it away. Without a condition, `condition_names` is ''.
 _GRANT_COLUMNS = ["export", "kind", "grantee_key", "bit", "object_key", "is_container", "condition_names"]
@@ -46,7 +47,9 @@ def find_reach(
     files; all others have none of these.
     """
     grants = facts.filter(f"what = '{FactKind.GRANT}'")
-    grants = grants.withColumn("condition_names", f.expr("coalesce(condition_names, '')"))
+    grants = survey.line_numbers.add_places(grants).withColumn(
+        "condition_names", f.expr("coalesce(condition_names, '')")
+    )
     keys = declared_access.datasets.selectExpr("export", "number", "key AS object_key")
     containers = list_places(facts, declared_access.datasets, exports)
     columns = dict.fromkeys((*_REACH_COLUMNS, *_PLACE_COLUMNS, *_GRANT_COLUMNS))

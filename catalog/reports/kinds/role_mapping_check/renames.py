@@ -13,7 +13,6 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
-    EVERYBODY_NAMES,
     ROLE_COLUMNS,
     DifferenceSeverity,
     DifferenceType,
@@ -22,7 +21,7 @@ from catalog.reports.kinds.role_mapping_check.differences import (
     select_difference_columns,
 )
 from catalog.sql_text import quote_name, quote_text
-from catalog.warehouses.principals import is_outside
+from catalog.warehouses.principals import EVERYBODY_NAMES, is_outside
 from catalog.warehouses.warehouse import Export
 
 #: How many of a role's grants have to agree with those of the new name: a number, and a part of all in percent.

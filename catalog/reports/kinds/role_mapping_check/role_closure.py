@@ -8,21 +8,24 @@ from catalog.warehouses.grant_facts import FactKind
 
 #: Of several ways to a role the simplest one counts, which has no condition.
 _CONDITION = "nullif(min(coalesce({}, '')), '') AS given_condition"
+_TOTALS = ("min(given_name) AS given_name", _CONDITION.format("given_condition"), "min(hop) AS hop")
 
 
 def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = False) -> DataFrame:
     """Return the closure of role inheritance: export, role, given, given_name (`role` has all that `given` has).
 
-    `given_condition` is how, null where `role` simply has it. `is_empty` says that no fact is about inheritance.
+    `given_condition` is how, null where `role` simply has it. `hop` is the place of the row by which the role has
+    `given`, or the first of the roles between them; null where facts have no place. `is_empty` says that no fact is
+    about inheritance.
 
     Each iteration doubles the distance, so a chain of a thousand roles takes ten; circles end as well, in which each
     role has all that the others have.
     """
     edges = facts.filter(f"what = '{FactKind.INHERIT}' AND grantee_key <> object_key")
     keys = ("export", "grantee_key AS role", "object_key AS given")
-    pairs = edges.groupBy(*map(f.expr, keys)).agg(
-        *map(f.expr, ("min(object) AS given_name", _CONDITION.format("condition")))
-    )
+    hop = "min(place) AS hop" if "place" in facts.columns else "CAST(NULL AS bigint) AS hop"
+    totals = ("min(object) AS given_name", _CONDITION.format("condition"), hop)
+    pairs = edges.groupBy(*map(f.expr, keys)).agg(*map(f.expr, totals))
     if is_empty:
         # Spark knows that this is empty, and drops the joins with it.
         return pairs.limit(0)
@@ -35,10 +38,8 @@ def compute_role_closure(facts: DataFrame, stage: Stage, *, is_empty: bool = Fal
         is_next = f.expr("one.export = other.export AND one.given = other.role AND one.role <> other.given")
         columns = ("one.export", "one.role", "other.given", "other.given_name")
         condition = "coalesce(one.given_condition, other.given_condition)"
-        pairs = pairs.union(left.join(right, is_next).selectExpr(*columns, condition))
-        pairs = pairs.groupBy("export", "role", "given").agg(
-            *map(f.expr, ("min(given_name) AS given_name", _CONDITION.format("given_condition")))
-        )
+        pairs = pairs.union(left.join(right, is_next).selectExpr(*columns, condition, "one.hop"))
+        pairs = pairs.groupBy("export", "role", "given").agg(*map(f.expr, _TOTALS))
         pairs = stage("closure", pairs)
         previous_count, pair_count = pair_count, pairs.count()
     return pairs

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
-from catalog.reports.kinds.role_mapping_check.differences import DETAILS, ROLE_COLUMNS, Stage
+from catalog.reports.kinds.role_mapping_check.differences import DETAILS, PLACES, ROLE_COLUMNS, Stage
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.warehouses.principals import is_outside
 
@@ -29,20 +29,22 @@ def pair_roles_with_datasets(
     Pairs that agree are left out, except with sensitive datasets; these are without bits and path. `select` leaves the
     rows of some roles.
     """
-    grant_columns = (*OBJECT_COLUMNS, "at", "bit", "level", "details")
-    direct_pairs = grants.selectExpr("export", "number", "grantee_key AS role", "grantee", *grant_columns, "'' AS via")
+    grant_columns = (*OBJECT_COLUMNS, "at", "bit", "level", "details", "place")
+    role_grants = grants.selectExpr("export", "number", "grantee_key AS role", "grantee", *grant_columns)
     # Inheritance of undeclared roles adds nothing to the grants of the roles that they inherit.
     is_declared = declared_access.roles.selectExpr("role", "true AS is_declared")
     known_roles = inherited_roles.join(existing_roles, ROLE_COLUMNS).join(is_declared, "role", "left")
     known_roles = known_roles.filter(f"is_declared OR {is_outside('role_name')}").selectExpr(
-        "export", "role AS holder", "role_name AS holder_name", "given AS role", "given_name", "given_condition"
+        *("export", "role AS holder", "role_name AS holder_name", "given AS role", "given_name"),
+        *("given_condition", "hop"),
     )
     ways = {"condition": "nullif(concat_ws(', ', given_condition, condition), '') AS condition"}
-    inherited_pairs = direct_pairs.join(known_roles, ROLE_COLUMNS).selectExpr(
+    inherited_pairs = role_grants.join(known_roles, ROLE_COLUMNS).selectExpr(
         *("export", "number", "holder AS role", "holder_name AS grantee"),
         *(ways.get(name, name) for name in grant_columns),
-        "given_name AS via",
+        *("given_name AS via", "hop"),
     )
+    direct_pairs = role_grants.selectExpr("*", "'' AS via", "CAST(NULL AS bigint) AS hop")
     granted_pairs = select(direct_pairs.union(inherited_pairs))
     pairs = stage("pairs", _find_differing_pairs(granted_pairs, declared_access, select))
     # Sensitive datasets with access as declared are counted only.
@@ -52,11 +54,12 @@ def pair_roles_with_datasets(
         "bit_or(CASE WHEN via = '' THEN bit END) AS own_bits",
         "bit_or(bit) AS all_bits",
         # A direct grant on the table itself sorts first.
-        f"min(struct(via, at, {object_columns})) AS how",
+        f"min(struct(via, at, hop, {object_columns})) AS how",
         # What exceeds a declared level is where the level is highest.
-        f"min(struct(-level AS `order`, via, {object_columns})) AS highest",
+        f"min(struct(-level AS `order`, via, hop, {object_columns})) AS highest",
         "min(grantee) AS grantee",
         DETAILS,
+        PLACES,
     )
     details = (
         granted_pairs.join(explained_pairs.selectExpr(*_PAIR_COLUMNS), _PAIR_COLUMNS, "left_semi")
@@ -73,13 +76,16 @@ def pair_roles_with_datasets(
             "CASE WHEN how.via = '' THEN own_bits ELSE all_bits END AS bits",
             "CASE WHEN highest.via = '' THEN own_bits ELSE all_bits END AS highest_bits",
             "details",
+            "places",
             "grantee",
             "entity",
             "name",
             "how.via",
             "how.at",
+            "how.hop",
             *(f"how.{column}" for column in OBJECT_COLUMNS),
             "highest.via AS highest_via",
+            "highest.hop AS highest_hop",
             *(f"highest.{column} AS highest_{column}" for column in OBJECT_COLUMNS),
         )
     )

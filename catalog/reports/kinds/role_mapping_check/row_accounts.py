@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from catalog.reports.kinds.role_mapping_check import tables
-from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS, Block, LineNumbers, collect_blocks
+from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS, Block, collect_blocks
 from catalog.reports.kinds.role_mapping_check.fact_survey import FactSurvey
 from catalog.reports.kinds.role_mapping_check.role_closure import find_circles
 from catalog.reports.spark.frames import collect_table
@@ -30,7 +30,7 @@ class RowAccounts:
     def __init__(self, facts: DataFrame, survey: FactSurvey, grants: DataFrame) -> None:
         self._facts = facts
         self._survey = survey
-        self._line_numbers = LineNumbers(survey.blocks)
+        self._line_numbers = survey.line_numbers
         counted_blocks = [block for block in survey.blocks if block["is_counted"]]
         #: Rows by (export, kind of fact), and those passed by (export, rule).
         self._kind_counts: Counter[tuple[str, str]] = Counter()

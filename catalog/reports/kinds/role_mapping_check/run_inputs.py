@@ -4,6 +4,7 @@ An export that cannot be read, or is of another account, costs itself and not th
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -108,6 +109,29 @@ def _measure_files(job: Job, export_list: Sequence[Export]) -> UncomparedExports
     except (OSError, BadAddress) as error:
         print_progress(f"The files of exports are not measured: {type(error).__name__}")
         return {}
+
+
+def read_file_times(job: Job) -> Mapping[str, int]:
+    """Return when each file of exports was written, by its path, in seconds since 1970; {} where nobody can say.
+
+    A run says it of what it copied; else the files are asked.
+    """
+    settings = reader.read_json(job.source, LOCATION_FILE)
+    if times := settings.get("times"):
+        return dict(times)
+    location = str(settings["folder"])
+    try:
+        folder = parse_address(location) if _is_elsewhere(location) else parse_address(job.source) / location
+        return folder.list_times()
+    except (OSError, BadAddress):
+        return {}
+
+
+def read_age_settings(job: Job) -> tuple[int | None, datetime | None]:
+    """Return EXPORT_MAX_AGE in hours, and when the exports were copied or named; None where the run says neither."""
+    settings = reader.read_json(job.source, LOCATION_FILE)
+    asked_at = settings.get("asked_at")
+    return settings.get("max_age"), None if asked_at is None else datetime.fromtimestamp(asked_at, UTC)
 
 
 def describe_uncompared(export_list: Sequence[Export], problems: UncomparedExports) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from catalog.warehouses.principals import (
     describe_principal,
     split_principal,
 )
-from catalog.warehouses.warehouse import DifferenceRow
+from catalog.warehouses.warehouse import DifferenceRow, Export, list_patterns
 
 
 def render_sentence(difference: DifferenceRow) -> str:
@@ -60,6 +60,23 @@ def list_words(difference: DifferenceRow) -> dict[str, Any]:
         "held": f" ({difference['condition']})" if difference["condition"] else "",
         "rule": RULE_LABELS.get(difference["rule"] or "", "").lower(),
     }
+
+
+def name_grantee(difference: DifferenceRow) -> str | None:
+    """Return who has the access, or lacks it: the URN of whom the catalog knows, else the name in the system."""
+    if difference["actor"]:
+        return difference["actor"] if difference["is_known"] else _name_in_system(difference)
+    return difference["role_urn"] or _name_in_system(difference) or None
+
+
+def _name_in_system(difference: DifferenceRow) -> str:
+    return describe_principal(difference["grantee"] or difference["role"] or "") or find_person(difference["actor"])
+
+
+def describe_absence(difference: DifferenceRow, export: Export | None) -> str | None:
+    """Return the evidence of what no row of an export says."""
+    words = _ABSENCES.get(DifferenceType(difference["type"]))
+    return words.format(files=", ".join(list_patterns(export)) if export else "any export") if words else None
 
 
 def find_person(urn: str | None) -> str:
@@ -115,6 +132,16 @@ _ROLLUP_SENTENCES: Mapping[DifferenceType, str] = {
     ),
     DifferenceType.FUTURE_GRANT: "{who} gets privileges on every table that is made in {members} containers.",
     DifferenceType.POLICIES_BYPASSED: "No row filter in {members} databases binds {who}.",
+}
+
+#: The evidence of differences that no row of an export is about.
+_ABSENCES: Mapping[DifferenceType, str] = {
+    DifferenceType.GRANT_MISSING: "No row of {files} gives it.",
+    DifferenceType.ROLE_GONE: "No row of {files} names the role.",
+    DifferenceType.ROLE_RENAMED: "The grants of both names in {files} were compared.",
+    DifferenceType.ROLE_WITHOUT_DATASETS: "No dataset of the catalog names the role.",
+    DifferenceType.SENSITIVE_WITHOUT_ROLE: "The catalog names no role on it.",
+    DifferenceType.MEMBER_MISSING: "No row of {files} says that the role is held.",
 }
 
 #: What to do where there is no statement for it, or no dialect.

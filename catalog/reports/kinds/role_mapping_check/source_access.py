@@ -55,6 +55,11 @@ class SourceAccess:
     entries: Entries | None
 
     @property
+    def placed_facts(self) -> DataFrame:
+        """The facts with the numbers of their places."""
+        return self.survey.line_numbers.add_places(self.facts)
+
+    @property
     def reaching_grants(self) -> DataFrame:
         """The grants that reach a dataset."""
         return self.grants.filter("number IS NOT NULL")
@@ -74,9 +79,12 @@ def find_source_access(
     `survey` is that of the facts. `read_declared` is called when what the facts say alone is known. Raises
     UnreadableExports when the catalog knows nothing of an export.
     """
-    members = threads.start(lambda: stages.store("held", membership.select_members(facts)))
+    placed_facts = survey.line_numbers.add_places(facts)
+    members = threads.start(lambda: stages.store("held", membership.select_members(placed_facts)))
     has_no_inheritance = FactKind.INHERIT not in survey.fact_kinds
-    inherited_roles = threads.start(lambda: compute_role_closure(facts, stages.store, is_empty=has_no_inheritance))
+    inherited_roles = threads.start(
+        lambda: compute_role_closure(placed_facts, stages.store, is_empty=has_no_inheritance)
+    )
     existing_roles = stages.store("there", membership.find_existing_roles(facts))
     declared_access = read_declared()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.utils import timezone
 
 from catalog.aspects.facet_fields import ACCESS_ROLE, SUBTYPE
 from catalog.models import Report
@@ -14,6 +15,7 @@ from catalog.reports.kinds.role_mapping_check import connected_exports, tables
 from catalog.reports.kinds.role_mapping_check.exports_copy import OutsideFolder, copy_exports
 from catalog.reports.spec import INVALID_PARAMETER, UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
 from catalog.reports.storage import BadAddress, StorageFolder, parse_address
+from catalog.reports.warehouse_tables import ACCESS, HOLDERS
 from policies.engine.errors import Problem
 from policies.errors import Invalid
 
@@ -57,25 +59,34 @@ def prepare(_: Report, folder: StorageFolder) -> None:
     if not location and not connected:
         raise Invalid([Problem("grants.none", "", _NO_EXPORTS)])
     exports_folder = EXPORTS_FOLDER
+    times: dict[str, int] = {}
     if location and _is_elsewhere(location):
         if connected:
             raise Invalid([Problem("grants.elsewhere", "", _ELSEWHERE)])
         exports_folder = location.rstrip("/")
     elif location:
-        _copy_folder(location, folder / EXPORTS_FOLDER)
+        times = _copy_folder(location, folder / EXPORTS_FOLDER)
     if connected:
         (folder / EXPORTS_FOLDER).create()
         connected_exports.add_connected(connected, folder / EXPORTS_FOLDER)
+        times |= connected_exports.list_times(connected, folder / EXPORTS_FOLDER)
     limits = {"growth": settings.EXPORTS_MAX_GROWTH, "size": settings.EXPORTS_MAX_BYTES}
-    folder.write_text(EXPORTS_LOCATION_FILE, json.dumps({"folder": exports_folder, "limits": limits}))
+    location_document = {
+        "folder": exports_folder,
+        "limits": limits,
+        "times": times,
+        "max_age": settings.EXPORT_MAX_AGE,
+        "asked_at": int(timezone.now().timestamp()),
+    }
+    folder.write_text(EXPORTS_LOCATION_FILE, json.dumps(location_document))
 
 
-def _copy_folder(location: str, target: StorageFolder) -> None:
+def _copy_folder(location: str, target: StorageFolder) -> dict[str, int]:
     exports = parse_address(location)
     if not exports.is_there():
         raise Invalid([Problem("grants.none", "", "There is no folder at the place that GRANTS_EXPORTS names.")])
     try:
-        copy_exports(Path(exports.path), target)
+        return copy_exports(Path(exports.path), target)
     except OutsideFolder as error:
         raise Invalid([Problem("grants.outside", "", f"Exports of grants: {error}")]) from error
 
@@ -102,7 +113,10 @@ SPEC = ReportSpec(
     module=f"{__package__}.job",
     excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE, SUBTYPE},
     parameters=(SENSITIVE_TAGS_PARAMETER,),
-    tables=(tables.FINDINGS, tables.COMPLIANCE, tables.POLICIES, tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
+    tables=(
+        *(tables.FINDINGS, ACCESS, HOLDERS, tables.COMPLIANCE, tables.POLICIES),
+        *(tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
+    ),
     # Nightly only where there is something to compare.
     is_nightly=bool(settings.GRANTS_EXPORTS or settings.WAREHOUSE_CONNECTIONS),
     has_joins=True,

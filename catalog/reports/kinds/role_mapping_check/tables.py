@@ -5,7 +5,9 @@ from catalog.reports.tables import (
     EXPORT_PROBLEM,
     EXPORTS_TABLE,
     FINDING_DATASETS,
+    FINDING_EVIDENCE,
     FINDING_FINGERPRINT,
+    FINDING_GRANTEE,
     FINDING_INVERSE,
     FINDING_KEY,
     FINDING_MEMBERS,
@@ -31,6 +33,14 @@ MAX_BAD_ROWS = 10_000
 #: Masks and row filters that are listed.
 MAX_POLICIES = 10_000
 
+#: How old an export is.
+AGE_COLUMNS = (
+    ReportColumn("written", "Files of"),
+    ReportColumn("newest", "Newest row"),
+    ReportColumn("lag", "Source may be behind"),
+    number_column("age", "Hours old"),
+)
+
 FINDINGS = ResultTable(
     FINDINGS_TABLE,
     "Findings",
@@ -48,6 +58,8 @@ FINDINGS = ResultTable(
         FINDING_DATASETS,
         FINDING_FINGERPRINT,
         FINDING_INVERSE,
+        FINDING_GRANTEE,
+        FINDING_EVIDENCE,
     ),
     key=("key",),
 )
@@ -94,6 +106,7 @@ EXPORTS = ResultTable(
         ReportColumn("limits", "What it cannot show"),
         EXPORT_PROBLEM,
         EXPORT_DIALECT,
+        *AGE_COLUMNS,
     ),
 )
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
-    EVERYBODY_NAMES,
+    FIRST_PLACES,
     ROLE_COLUMNS,
     Stage,
     is_named_role,
@@ -27,7 +27,7 @@ from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage.uses import USE_COLUMNS
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.warehouses.grant_facts import Grantee
-from catalog.warehouses.principals import is_outside
+from catalog.warehouses.principals import EVERYBODY_NAMES, is_outside
 from catalog.warehouses.warehouse import Export
 
 _MEMBER_COLUMNS = ["export", "role", "kind", "member_key"]
@@ -184,8 +184,8 @@ def find_used_grants(
     """Return the grants, one row for each grantee and object: what it opens, and when it was last used.
 
     export, kind, grantee_key, grantee, OBJECT_COLUMNS, is_container, bits, level, tables, used_tables, used_level,
-    people, others, last, is_sensitive, is_young, is_uncertain, details, and entity and name of a grant on one table.
-    `others` used what it opens, and not by it.
+    people, others, last, is_sensitive, is_young, is_uncertain, details, places, and entity and name of a grant on
+    one table. `others` used what it opens, and not by it.
     """
     keys = ["export", "number", "kind", "grantee_key"]
     used = hits.groupBy(*keys).agg(
@@ -210,6 +210,7 @@ def find_used_grants(
         "entity": "min(entity)",
         "name": "min(name)",
         "details": "to_json(collect_set(details))",
+        "places": FIRST_PLACES,
     }
     groups = rows.groupBy("export", "kind", "grantee_key", *OBJECT_COLUMNS, f.expr("at <> '' AS is_container"))
     used_grants = groups.agg(*(f.expr(f"{value} AS {name}") for name, value in aggregates.items()))

@@ -12,11 +12,13 @@ from typing import Any
 
 from pyspark.sql import functions as f
 
-from catalog.reports.kinds.role_mapping_check.differences import DifferenceSeverity
+from catalog.reports.kinds.role_mapping_check.differences import JOINED_PLACES, DifferenceSeverity
+from catalog.reports.kinds.role_mapping_check.evidence import Evidence, collect_evidence
 from catalog.reports.kinds.role_mapping_check.reach import OBJECT_COLUMNS
 from catalog.reports.kinds.warehouse_usage import wording
 from catalog.reports.kinds.warehouse_usage.results import (
     UsageResults,
+    add_datasets,
     add_person,
     add_role,
     list_rows,
@@ -35,14 +37,19 @@ FindPolicies = Callable[[Iterable[tuple[str, str]]], PolicyNames]
 
 
 def build_findings(
-    results: UsageResults, exports_by_name: Mapping[str, Export], *, days: int, find_policies: FindPolicies
+    results: UsageResults,
+    exports_by_name: Mapping[str, Export],
+    *,
+    days: int,
+    find_policies: FindPolicies,
+    history: Evidence,
 ) -> list[Mapping[str, Any]]:
-    """Return the rows of the table of findings, the highest severity first."""
+    """Return the rows of the table of findings, the highest severity first; `history` describes its rows."""
     ends = {coverage.export: coverage.last_at for coverage in results.coverages}
     findings = [
         *_build_grant_findings(results, exports_by_name, _Period(ends, days)),
         *_build_member_findings(results, exports_by_name, _Period(ends, days)),
-        *_build_undeclared_findings(results, find_policies),
+        *_build_undeclared_findings(results, find_policies, history),
     ]
     severities = list(DifferenceSeverity)
     return sorted(findings, key=lambda row: (severities.index(row["severity"]), row["type"], row["key"]))
@@ -70,8 +77,12 @@ class _Period:
 def _build_grant_findings(
     results: UsageResults, exports_by_name: Mapping[str, Export], period: _Period
 ) -> Iterator[Mapping[str, Any]]:
-    unused = select_unused(results.used_grants, results.coverages)
-    names = (*OBJECT_COLUMNS, "bits", "level", "entity", "name", "is_container", "grantee", "details", "others")
+    unused = add_datasets(select_unused(results.used_grants, results.coverages), results)
+    unused = unused.withColumn("places", f.expr(JOINED_PLACES))
+    names = (
+        *(*OBJECT_COLUMNS, "bits", "level", "entity", "name", "is_container", "grantee", "details", "others"),
+        *("places", "datasets"),
+    )
     gathered = gather_rows(
         unused,
         ["export", "kind", "grantee_key"],
@@ -80,7 +91,9 @@ def _build_grant_findings(
         identity=["object", "entity", "condition"],
         totals={"is_sensitive": f.expr("max(is_sensitive)")},
     )
-    for row in list_rows(add_role(add_person(gathered, results), results)):
+    rows = list_rows(add_role(add_person(gathered, results), results))
+    evidence = _collect_evidence(rows, results)
+    for row in rows:
         export, since = exports_by_name[row["export"]], period.describe(row["export"])
         grantee_name, key_parts = describe_principal(row["listed"][0]["grantee"]), (row["kind"], row["grantee_key"])
         findings = []
@@ -103,6 +116,9 @@ def _build_grant_findings(
                     "export": row["export"],
                     "sentence": f"{grantee_name} has {level} on {name}, {_describe_lack(since, item['others'])}",
                     "entity": entity,
+                    "datasets": item["datasets"],
+                    "grantee": row["role_urn"] or row["known_urn"] or grantee_name,
+                    "evidence": evidence.describe(item["places"]),
                     "repair": wording.render_grant_repair(export, grant),
                     "key": _build_key(
                         UsageFindingType.UNUSED_GRANT, "grant", row["export"], *key_parts, entity or grant["object"]
@@ -122,15 +138,19 @@ def _build_member_findings(
 ) -> Iterator[Mapping[str, Any]]:
     unused = select_unused(results.used_members.get_result(), results.coverages)
     gathered = gather_rows(
-        unused.selectExpr("*", "false AS is_sensitive", "role_name AS object"),
+        unused.join(results.declared_access.people, "member_key", "left").selectExpr(
+            "* EXCEPT (places)", "false AS is_sensitive", "role_name AS object", f"{JOINED_PLACES} AS places"
+        ),
         ["export", "role"],
-        ("kind", "member_key", "object", "grantee", "details"),
+        ("kind", "member_key", "object", "grantee", "details", "places", "urn"),
         order=["member_key", "kind"],
         identity=["kind", "member_key"],
         totals={"is_sensitive": f.expr("max(is_sensitive)")},
     )
     gathered = gathered.selectExpr("*", "role AS grantee_key", f"'{Grantee.ROLE}' AS kind")
-    for row in list_rows(add_role(gathered, results)):
+    rows = list_rows(add_role(gathered, results))
+    evidence = _collect_evidence(rows, results)
+    for row in rows:
         export, since = exports_by_name[row["export"]], period.describe(row["export"])
         members = [{**member, "role": row["role"], "role_urn": row["role_urn"]} for member in row["listed"]]
         name, key_parts = members[0]["object"], (row["export"], row["role"])
@@ -142,6 +162,8 @@ def _build_member_findings(
                 "export": row["export"],
                 "sentence": f"{member['grantee']} holds {name} and used nothing that it opens {since}.",
                 "actor": render_actor_urn(member["kind"], member["member_key"]),
+                "grantee": (member["urn"] if member["kind"] == Grantee.USER else None) or member["grantee"],
+                "evidence": evidence.describe(member["places"]),
                 "repair": wording.render_member_repair(export, member),
                 "key": _build_key(
                     UsageFindingType.UNUSED_GRANT, "member", *key_parts, member["kind"], member["member_key"]
@@ -157,12 +179,14 @@ def _build_member_findings(
         )
 
 
-def _build_undeclared_findings(results: UsageResults, find_policies: FindPolicies) -> Iterator[Mapping[str, Any]]:
+def _build_undeclared_findings(
+    results: UsageResults, find_policies: FindPolicies, history: Evidence
+) -> Iterator[Mapping[str, Any]]:
     rows = results.undeclared_uses.get_result()
     gathered = gather_rows(
         rows.withColumn("used_on", f.expr("date_format(last, 'yyyy-MM-dd')")),
         ["export", "person_key"],
-        ("entity", "name", "person", "used_on"),
+        ("entity", "name", "person", "used_on", "place"),
         order=["name", "entity"],
         identity=["entity"],
         totals={"is_sensitive": f.expr("max(is_sensitive)"), "last_used_on": f.expr("max(used_on)")},
@@ -188,6 +212,8 @@ def _build_undeclared_findings(results: UsageResults, find_policies: FindPolicie
                 "sentence": f"{person} used {item['name']} on {item['used_on']} "
                 f"without a role of the catalog that opens it.{_describe_policy(policies, item['entity'], row['urn'])}",
                 "entity": item["entity"],
+                "grantee": row["known_urn"] or person,
+                "evidence": history.describe(str(item["place"])),
                 "repair": repair.format(_clean(item["name"])),
                 "key": _build_key(UsageFindingType.UNDECLARED_USE, "one", *key_parts, item["entity"]),
             }
@@ -200,6 +226,11 @@ def _build_undeclared_findings(results: UsageResults, find_policies: FindPolicie
             f"the last on {row['last_used_on']}.{_count_viewable(policies, row)}",
             key=_build_key(UsageFindingType.UNDECLARED_USE, "all", *key_parts),
         )
+
+
+def _collect_evidence(rows: Iterable[Mapping[str, Any]], results: UsageResults) -> Evidence:
+    places = (item["places"] for row in rows for item in row["listed"])
+    return collect_evidence(results.access.facts, results.access.survey, places)
 
 
 def _describe_policy(policies: PolicyNames, entity: str, person: str | None) -> str:

@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check import declared, membership, readers
-from catalog.reports.kinds.role_mapping_check.blocks import Block, collect_surveyed_blocks
+from catalog.reports.kinds.role_mapping_check.blocks import Block, LineNumbers, collect_surveyed_blocks
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.entries import find_entries
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
+from catalog.reports.kinds.role_mapping_check.readers import read_history
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     check_headers,
@@ -30,7 +31,6 @@ from catalog.reports.kinds.role_mapping_check.source_access import read_surveyed
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, results, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
-from catalog.reports.kinds.warehouse_usage.readers import read_history
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.spark.job_threads import JobThreads
@@ -72,7 +72,8 @@ def _join_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
         return result_rows.write_nothing(job, all_exports, coverages, uncompared)
     declared_access = read.declared_access
     print_progress("Comparing with the catalog", 1, 4)
-    touched = stage("touched", uses.find_touched(read.history, declared_access.datasets))
+    numbers = LineNumbers(read.blocks)
+    touched = stage("touched", numbers.add_places(uses.find_touched(read.history, declared_access.datasets)))
     rows = stage("rows", uses.pass_unknown_tables(read.history, touched))
     coverages = uses.measure_coverage(rows, exports, days=days)
     recent_uses = stage("uses", uses.select_recent_uses(touched, coverages, days=days))
@@ -110,9 +111,10 @@ def _read_access(
     """Return the grants and members of the exports; `read_declared` is called after these. Raises UnreadableExports."""
     stage = stages.store
     facts, survey = read_surveyed_facts(read_facts, exports, stages)
+    placed_facts = survey.line_numbers.add_places(facts)
     has_no_inheritance = FactKind.INHERIT not in survey.fact_kinds
     inherited_roles = threads.start(lambda: compute_role_closure(facts, stage, is_empty=has_no_inheritance))
-    members = threads.start(lambda: stage("held", membership.select_members(facts)))
+    members = threads.start(lambda: stage("held", membership.select_members(placed_facts)))
     declared_access = read_declared()
     entries = None
     if FactKind.ENTRY in survey.fact_kinds:
@@ -191,6 +193,8 @@ def _judge_access(
         used_members=used_members,
         undeclared_uses=undeclared_uses,
         proposed_grants=threads.start(propose_grants),
+        uses=recent_uses,
+        hits=hits,
         losses=losses,
     )
 

@@ -19,7 +19,7 @@ from catalog.warehouses.grant_facts import SEPARATOR, Grantee
 _ROLE = ["export", "grantee_key"]
 #: The key of a grant among those of its role; parts without a value are equal in it. A text: short jobs keep no structs
 #: in memory.
-_UNIT = f"to_json(struct({', '.join(map(quote_name, OBJECT_COLUMNS))}))"
+UNIT = f"to_json(struct({', '.join(map(quote_name, OBJECT_COLUMNS))}))"
 
 
 class GrantAction(StrEnum):
@@ -38,7 +38,7 @@ def propose_grants(
 
     `pairs` are those of `select_pairs`; `wanted` is the level that suffices, null for a grant that is taken.
     """
-    units = _select_roles(used_grants).withColumn("unit", f.expr(_UNIT))
+    units = _select_roles(used_grants).withColumn("unit", f.expr(UNIT))
     whole_containers = units.filter("is_container AND used_tables = tables")
     covered = stage("covered", _find_covered(units, pairs, whole_containers))
     units = units.join(covered.withColumn("is_covered", f.expr("true")), [*_ROLE, "unit"], "left")
@@ -67,7 +67,7 @@ def select_pairs(grants: DataFrame, hits: DataFrame) -> DataFrame:
     uses = _select_roles(hits).groupBy(*_ROLE, "number").agg(f.expr("max(level) AS used_level"))
     pairs = (
         _select_roles(grants)
-        .groupBy(*_ROLE, f.expr(f"{_UNIT} AS unit"), "number")
+        .groupBy(*_ROLE, f.expr(f"{UNIT} AS unit"), "number")
         .agg(*map(f.expr, ("max(level) AS level", "min(grantee) AS grantee")))
     )
     # The least of several values leaves out those that are null.
@@ -117,7 +117,7 @@ def _propose_new_grants(
         "tables": "1",
         "used_tables": "1",
         "used_level": "wanted",
-        **dict.fromkeys((*OBJECT_COLUMNS, "bits", "level", "details", "others"), "NULL"),
+        **dict.fromkeys((*OBJECT_COLUMNS, "bits", "level", "details", "places", "others"), "NULL"),
     }
     types = {name: type_name for name, type_name in decided.dtypes if name != "unit"}
     return rows.selectExpr(

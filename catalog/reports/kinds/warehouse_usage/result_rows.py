@@ -2,15 +2,24 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.blocks import PLACE_COLUMNS, Block, LineNumbers
-from catalog.reports.kinds.role_mapping_check.bound_exports import bind_exports
+from catalog.reports.kinds.role_mapping_check.evidence import Evidence
+from catalog.reports.kinds.role_mapping_check.export_ages import (
+    ExportAge,
+    list_notes,
+    list_warnings,
+    measure_ages,
+)
+from catalog.reports.kinds.role_mapping_check.repairs import bind_exports
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     UncomparedExports,
     describe_uncompared,
@@ -31,14 +40,18 @@ from catalog.reports.kinds.warehouse_usage.results import (
     select_taken,
 )
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
+from catalog.reports.spark.frames import run_query
 from catalog.reports.spark.job import Job
 from catalog.reports.spark.job_threads import JobThreads
 from catalog.reports.summary import Bar, Chart, Number, Summary
+from catalog.reports.warehouse_tables import MAX_ACCESS, USES
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.history import HistoryRowKind
+from catalog.warehouses.levels import LEVEL_NAMES
 from catalog.warehouses.principals import describe_principal
 from catalog.warehouses.warehouse import Export
 
+_USES_QUERY = Path(__file__).with_name("uses.sql")
 _TIME_FORMAT = "yyyy-MM-dd HH:mm"
 #: Example rows are cut by Spark: a row may be as long as a file.
 _EXAMPLE = f"left(text, {MAX_EXAMPLE_LENGTH})"
@@ -50,8 +63,9 @@ def write_nothing(
     """Write empty tables, and the exports with the reason."""
     for table in (tables.FINDINGS, tables.GRANTS, tables.MEMBERSHIPS, tables.PROPOSALS, tables.LOSSES, tables.PASSED):
         job.write_rows(table, [])
+    job.write_rows(USES, [])
     job.write_rows(tables.QUARANTINE, list_uncompared_files(uncompared))
-    job.write_rows(tables.EXPORTS, _build_export_rows(exports, coverages, uncompared))
+    job.write_rows(tables.EXPORTS, _build_export_rows(exports, coverages, uncompared, []))
     return _build_summary([], coverages, uncompared)
 
 
@@ -80,21 +94,26 @@ def write_results(
             lambda: _write_grants(job, results),
             lambda: _write_memberships(job, results),
             lambda: _write_accounts(job, rows, blocks, uncompared),
+            lambda: _write_uses(job, results),
             lambda: job.write_rows(tables.LOSSES, _build_loss_rows(results)),
             lambda: job.write_rows(tables.PROPOSALS, _build_proposal_rows(results, bound_exports.get_result())),
         )
     ]
-    job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages, uncompared))
+    newest = {coverage.export: coverage.last_at for coverage in results.coverages}
+    ages = measure_ages(job, results.exports, newest, is_history=True)
+    job.write_rows(tables.EXPORTS, _build_export_rows(exports, results.coverages, uncompared, ages))
     findings = build_findings(
         results,
         bound_exports.get_result(),
         days=job.parameters["days"],
         find_policies=partial(find_viewing_policies, job),
+        history=Evidence(LineNumbers(blocks)),
     )
     job.write_rows(tables.FINDINGS, findings)
     for table in writing:
         table.get_result()
-    return _build_summary(findings, results.coverages, uncompared)
+    summary = _build_summary(findings, results.coverages, uncompared)
+    return replace(summary, notes=list_notes(ages), warnings=list_warnings(job, ages, is_history=True))
 
 
 def _write_grants(job: Job, results: UsageResults) -> None:
@@ -105,6 +124,25 @@ def _write_grants(job: Job, results: UsageResults) -> None:
 def _write_memberships(job: Job, results: UsageResults) -> None:
     rows = _build_member_rows(results)
     job.write_rows(tables.MEMBERSHIPS, rows, left_out=_count_left_out(rows, results.used_members.get_result()))
+
+
+def _write_uses(job: Job, results: UsageResults) -> None:
+    access = results.declared_access
+    frames = {
+        "uses": results.uses,
+        "hits": results.hits,
+        "grants": results.access.grants,
+        "datasets": access.datasets,
+        "people": access.people,
+        "roles": access.roles,
+    }
+    rows = list_rows(run_query(job.spark, _USES_QUERY, frames).limit(MAX_ACCESS))
+    levels = ({**row, "level": LEVEL_NAMES.get(row["level"]), "grantee": _name(row["grantee"])} for row in rows)
+    job.write_rows(USES, [{**row, "person": _name(row["person"])} for row in levels])
+
+
+def _name(name: str | None) -> str | None:
+    return name if name is None or name.startswith("urn:li:") else describe_principal(name)
 
 
 def _write_accounts(job: Job, rows: DataFrame, blocks: Sequence[Block], uncompared: UncomparedExports) -> None:
@@ -211,12 +249,17 @@ def _build_loss_rows(results: UsageResults) -> list[dict[str, Any]]:
 
 
 def _build_export_rows(
-    exports: Sequence[Export], coverages: Sequence[HistoryCoverage], uncompared: UncomparedExports
+    exports: Sequence[Export],
+    coverages: Sequence[HistoryCoverage],
+    uncompared: UncomparedExports,
+    ages: Sequence[ExportAge],
 ) -> list[dict[str, Any]]:
     platforms = {export.name: export.platform for export in exports}
+    cells = {age.export: age.list_cells() for age in ages}
     return [
         {
             **{name: getattr(coverage, name) for name in ("export", "rows", "compared", "passed", "quarantined")},
+            **cells.get(coverage.export, {}),
             "platform": platforms.get(coverage.export),
             "first": _format_time(coverage.first_at),
             "last": _format_time(coverage.last_at),

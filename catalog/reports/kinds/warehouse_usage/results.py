@@ -9,12 +9,14 @@ from pyspark.sql import functions as f
 
 from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import (
+    DATASETS,
     DifferenceType,
+    rank_datasets,
     same_named_columns,
     select_difference_columns,
 )
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
-from catalog.reports.kinds.warehouse_usage.proposals import GrantAction
+from catalog.reports.kinds.warehouse_usage.proposals import UNIT, GrantAction
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job_threads import JobTask
 from catalog.sql_text import is_among
@@ -39,6 +41,8 @@ class UsageResults:
     undeclared_uses: JobTask[DataFrame]
     proposed_grants: JobTask[DataFrame]
     losses: JobTask[DataFrame]
+    uses: DataFrame
+    hits: DataFrame
 
 
 def list_rows(frame: DataFrame) -> list[dict[str, Any]]:
@@ -58,14 +62,25 @@ def add_role(rows: DataFrame, results: UsageResults) -> DataFrame:
 
 
 def add_person(rows: DataFrame, results: UsageResults) -> DataFrame:
-    """Return rows with `urn` where the grantee is a user or a group."""
+    """Return rows with `urn` where the grantee is a user or a group, and `known_urn` where the catalog has the user."""
     people = results.declared_access.people.selectExpr(
         "member_key AS grantee_key", "urn AS known_urn", f"'{Grantee.USER}' AS kind"
     )
     urn = f"""CASE kind
         WHEN '{Grantee.USER}' THEN coalesce(known_urn, concat('urn:li:corpuser:', grantee_key))
         WHEN '{Grantee.GROUP}' THEN concat('urn:li:corpGroup:', grantee_key) END"""
-    return rows.join(people, ["kind", "grantee_key"], "left").withColumn("urn", f.expr(urn)).drop("known_urn")
+    return rows.join(people, ["kind", "grantee_key"], "left").withColumn("urn", f.expr(urn))
+
+
+def add_datasets(grants: DataFrame, results: UsageResults) -> DataFrame:
+    """Return grants of `find_used_grants` with `datasets` of those on containers, as differences have them."""
+    keys, unit = ["export", "kind", "grantee_key", "unit"], f.expr(UNIT)
+    grants = grants.withColumn("unit", unit)
+    reached = results.access.grants.filter("at <> ''").withColumn("unit", unit)
+    reached = reached.join(grants.filter("is_container").selectExpr(*keys), keys, "left_semi")
+    names = results.declared_access.datasets.selectExpr("export", "number", "urn", "name", "is_sensitive")
+    ranked = rank_datasets(reached.join(names, ["export", "number"]), keys, "urn")
+    return grants.join(ranked.groupBy(*keys).agg(f.expr(DATASETS)), keys, "left").drop("unit")
 
 
 def select_taken(results: UsageResults) -> DataFrame:

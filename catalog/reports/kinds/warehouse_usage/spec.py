@@ -6,6 +6,7 @@ from catalog.aspects.facet_fields import ACCESS_ROLE, SUBTYPE, UPSTREAM
 from catalog.reports.kinds.role_mapping_check import spec as role_mapping_check_spec
 from catalog.reports.kinds.warehouse_usage import tables
 from catalog.reports.spec import UNTESTED_FACET_FIELDS, Parameter, ParameterType, ReportSpec
+from catalog.reports.warehouse_tables import USES
 
 SPEC = ReportSpec(
     name="warehouse_usage",
@@ -27,7 +28,7 @@ SPEC = ReportSpec(
         role_mapping_check_spec.SENSITIVE_TAGS_PARAMETER,
     ),
     tables=(
-        *(tables.FINDINGS, tables.GRANTS, tables.MEMBERSHIPS, tables.PROPOSALS, tables.LOSSES),
+        *(tables.FINDINGS, tables.GRANTS, tables.MEMBERSHIPS, tables.PROPOSALS, USES, tables.LOSSES),
         *(tables.EXPORTS, tables.PASSED, tables.QUARANTINE),
     ),
     # Nightly only where exports are configured.

@@ -1,5 +1,6 @@
 """The tables of warehouse usage."""
 
+from catalog.reports.kinds.role_mapping_check.tables import AGE_COLUMNS
 from catalog.reports.tables import (
     EXPORT_PROBLEM,
     EXPORTS_TABLE,
@@ -114,6 +115,7 @@ EXPORTS = ResultTable(
         ReportColumn("last", "Last row"),
         ReportColumn("gap", "Why nothing is called unused"),
         EXPORT_PROBLEM,
+        *(column for column in AGE_COLUMNS if column.name != "newest"),
     ),
 )
 

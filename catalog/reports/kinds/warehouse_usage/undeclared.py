@@ -16,7 +16,7 @@ _PROGRAM_MARK = quote_text(SEPARATOR)
 
 
 def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
-    """Return (export, number, person_key, person, role_key, last, entity, name, is_sensitive), one row for each pair.
+    """Return (export, number, person_key, person, role_key, last, place, entity, name, is_sensitive) of each pair.
 
     Programs, those of the system and those with an account, have the role as which they act. Tables that a statement
     reads only through a view, and uses of ignored roles, are left out.
@@ -41,9 +41,10 @@ def find_undeclared_uses(uses: DataFrame, declared_access: DeclaredAccess, expor
         "person_key": f"concat({_PROGRAM_MARK}, role_key)",
     }
     programs = programs.withColumns({name: f.expr(text) for name, text in program_columns.items()})
+    last_place = "max_by(place, struct(last, place)) AS place"
     pairs = people.union(programs.selectExpr(*people.columns))
     pairs = pairs.groupBy("export", "number", "person_key").agg(
-        *map(f.expr, ("min(person) AS person", "max(role_key) AS role_key", "max(last) AS last"))
+        *map(f.expr, ("min(person) AS person", "max(role_key) AS role_key", "max(last) AS last", last_place))
     )
     dataset = declared_access.datasets.selectExpr("export", "number", "urn AS entity", "name", "is_sensitive")
     return pairs.join(dataset, ["export", "number"])

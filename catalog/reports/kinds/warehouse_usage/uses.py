@@ -114,12 +114,15 @@ def _is_after_start(time: str, coverages: Iterable[HistoryCoverage], days: int) 
 
 
 def select_recent_uses(touched: DataFrame, coverages: Iterable[HistoryCoverage], *, days: int) -> DataFrame:
-    """Return (USE_COLUMNS, is_direct, acts_as_role, person, last) of the last `days` of each history, each use once."""
-    return (
-        touched.filter(_is_after_start("used_at", coverages, days))
-        .groupBy(*USE_COLUMNS)
-        .agg(*map(f.expr, (*(f"max({name}) AS {name}" for name in ("is_direct", "acts_as_role")), *_USE_TOTALS)))
+    """Return (USE_COLUMNS, is_direct, acts_as_role, person, last, place) of the last `days`, each use once.
+
+    `place` is that of the last row.
+    """
+    totals = (
+        *(f"max({name}) AS {name}" for name in ("is_direct", "acts_as_role")),
+        *(*_USE_TOTALS, "max_by(place, struct(used_at, place)) AS place"),
     )
+    return touched.filter(_is_after_start("used_at", coverages, days)).groupBy(*USE_COLUMNS).agg(*map(f.expr, totals))
 
 
 def add_views(uses: DataFrame, lineage: DataFrame, exports: Sequence[Export], stage: Stage) -> DataFrame:

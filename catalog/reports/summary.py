@@ -4,12 +4,12 @@
      "charts": [{"name": "domains", "title": "Access by domain", "over_time": false, "more": 3,
                  "bars": [{"label": "Sales", "urn": "urn:li:domain:sales", "value": 17}]}],
      "notes": ["Every use is counted from 2026-05-01 on."],
-     "unjudged": ["shop is not compared: shop/grants.csv is damaged."],
-     "warnings": ["Exports are older than EXPORT_MAX_AGE (48 h): shop (71 h)."]}
+     "warnings": ["Exports are older than EXPORT_MAX_AGE (48 h): shop (71 h)."],
+     "unjudged": ["shop is not compared: shop/grants.csv is damaged."]}
 
 `urn` is omitted for a bar that is not about an entity; `label` may be omitted where `urn` is present. Bars are in
 display order; `more` is the number of bars that the job left out. With `over_time` the same bars of earlier runs are
-drawn as lines. `notes` are sentences on what the results rest on, `warnings` on why they may not be what is so, and
+drawn as lines. `notes` are sentences on what the results rest on, `warnings` on why they may not be what is so,
 `unjudged` on what the run could not judge: with one of them it is incomplete. Items of another shape are ignored, so
 that a job may write more than is displayed.
 """
@@ -63,16 +63,13 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The headline numbers and the charts of one run, and sentences.
-
-    `notes` are on what they rest on, `warnings` about that, and `unjudged` on what is not judged.
-    """
+    """The headline numbers and charts of one run, and sentences: on what they rest on, and on what is not judged."""
 
     numbers: tuple[Number, ...]
     charts: tuple[Chart, ...] = ()
     notes: tuple[str, ...] = ()
-    unjudged: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    unjudged: tuple[str, ...] = ()
 
     def serialize(self) -> dict[str, Any]:
         """Return the summary as summary.json has it."""
@@ -93,8 +90,8 @@ class Summary:
             "numbers": [asdict(number) for number in self.numbers],
             "charts": charts,
             "notes": list(self.notes),
-            "unjudged": list(self.unjudged),
             "warnings": list(self.warnings),
+            "unjudged": list(self.unjudged),
         }
 
     @classmethod
@@ -116,9 +113,8 @@ class Summary:
             for item in _list_objects(summary, "charts")
             if "name" in item
         )
-        shown_charts = tuple(chart for chart in charts if chart.bars)
-        texts = (_list_texts(summary, name) for name in ("notes", "unjudged", "warnings"))
-        return cls(numbers, shown_charts, *texts)
+        texts = (_list_texts(summary, name) for name in ("notes", "warnings", "unjudged"))
+        return cls(numbers, tuple(chart for chart in charts if chart.bars), *texts)
 
     @property
     def urns(self) -> frozenset[str]:
@@ -146,14 +142,14 @@ def _parse_bars(chart: Mapping[str, Any]) -> Iterator[Bar]:
             yield Bar(str(label), max(item["value"], 0), str(item["urn"]) if item.get("urn") else None)
 
 
-def _list_texts(document: Any, name: str) -> tuple[str, ...]:
-    items = document.get(name) if isinstance(document, Mapping) else None
-    return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
-
-
 def _list_objects(document: Any, name: str) -> Sequence[Mapping[str, Any]]:
     items = document.get(name) if isinstance(document, Mapping) else None
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+
+
+def _list_texts(document: Any, name: str) -> tuple[str, ...]:
+    items = document.get(name) if isinstance(document, Mapping) else None
+    return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
 
 
 def _has_number(document: Mapping[str, Any], *, key: str = "value") -> bool:

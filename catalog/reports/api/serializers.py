@@ -87,15 +87,15 @@ class ChartOut(serializers.Serializer[Any]):
 
 
 class SummaryOut(serializers.Serializer[Any]):
-    """The headline numbers and charts of a run, and sentences: `notes` on what they rest on, `warnings` about that."""
+    """The headline numbers and charts of a run; `notes` are sentences on what they rest on, `warnings` about that."""
 
     numbers = NumberOut(many=True)
     charts = ChartOut(many=True)
     notes = serializers.ListField(child=serializers.CharField())
+    warnings = serializers.ListField(child=serializers.CharField())
     unjudged = serializers.ListField(
         child=serializers.CharField(), help_text="What the run could not judge; with one sentence it is incomplete."
     )
-    warnings = serializers.ListField(child=serializers.CharField())
 
 
 class RunOut(serializers.Serializer[Any]):

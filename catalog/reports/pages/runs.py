@@ -185,9 +185,9 @@ def _build_results_context(request: HttpRequest, run: Report) -> dict[str, Any]:
         "numbers": [{"label": number.title, "value": f"{number.value:,}"} for number in summary.numbers],
         "charts": charts.render_charts(summary, past_runs, get_actor(request)),
         "notes": summary.notes,
+        "warnings": summary.warnings,
         "unjudged": summary.unjudged,
         "scripts": _list_scripts(run),
-        "warnings": summary.warnings,
     }
 
 

@@ -105,7 +105,7 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     listing = _describe_listing(access_tables.get_result(), declared_access)
     summary = replace(
         _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared)),
-        notes=tuple(filter(None, (*list_notes(ages), listing, *circles.get_result()))),
+        notes=tuple(filter(None, (*circles.get_result(), *list_notes(ages), listing))),
         unjudged=list_unjudged(uncompared),
         warnings=list_warnings(job, ages),
     )

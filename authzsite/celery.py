@@ -20,7 +20,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "authzsite.settings")
 app = Celery("authzsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
-    [f"policies.{room}" for room in ("authoring", "drafts", "events", "guardrails", "pdp")]
+    [f"policies.{room}" for room in ("authoring", "drafts", "events", "guardrails", "pdp", "requests")]
     + [f"catalog.{room}" for room in ("connections", "ingest", "reports")]
 )
 app.steps["worker"].add(DjangoStructLogInitStep)

@@ -24,6 +24,7 @@ NAMES = (
     "revoke",
     "scale",
     "soak",
+    "ways",
 )
 #: What can be measured in a world ten times as large.
 LARGE_NAMES = ("reports", "scale")

@@ -15,6 +15,7 @@ from policies.http.api.paths import api_paths
 from policies.http.guard import API, public, signed_in
 from policies.http.lazy_view import lazy_view
 from policies.identity.api import access_tokens, groups, invitations, roles, service_accounts, users
+from policies.requests.api import urls as request_urls
 
 POLICY = r"(?P<urn>urn:li:dataHubPolicy:.+)"
 USER = r"(?P<urn>urn:li:corpuser:.+)"
@@ -39,6 +40,7 @@ urlpatterns: list[URLPattern] = [
     *api_paths(rf"policies/{POLICY}/", policies.PolicyDetailView, "api-policy"),
     *api_paths("guardrails/", guardrails.GuardrailListView, "api-guardrails"),
     *api_paths(rf"guardrails/{GUARDRAIL}/", guardrails.GuardrailDetailView, "api-guardrail"),
+    *request_urls.urlpatterns,
     *api_paths("preview", preview.PreviewView, "api-preview"),
     *api_paths("bundles/plan", bundles.BundlePlanView, "api-bundles-plan"),
     *api_paths("bundles/apply", bundles.BundleApplyView, "api-bundles-apply"),

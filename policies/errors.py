@@ -22,6 +22,8 @@ class PolicyAppError(Exception):
     status = 400
     #: Headers of the response over HTTP.
     headers: Mapping[str, str] = MappingProxyType({})
+    #: Further members of the problem over HTTP.
+    members: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, detail: str) -> None:
         self.detail = detail
@@ -121,13 +123,13 @@ class Stale(PolicyAppError):
 
 
 class CursorExpired(PolicyAppError):
-    """Events after the cursor were deleted by retention; `oldest` is the cursor from which all are there."""
+    """Events after the cursor were deleted by retention; the member `oldest` is the cursor from which all are there."""
 
     code = "cursor_expired"
     status = 410
 
     def __init__(self, *, oldest: str) -> None:
-        self.oldest = oldest
+        self.members = {"oldest": oldest}
         super().__init__(f"Events after this cursor were deleted. The oldest that are kept follow {oldest}.")
 
 

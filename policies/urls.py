@@ -3,7 +3,7 @@
 from django.urls import path
 
 from policies.authoring.pages import urls as authoring_urls
-from policies.decisions.pages import audit, explore, status, why
+from policies.decisions.pages import audit, explore, smallest_way, status, why
 from policies.events.pages import notifications
 from policies.guardrails.pages import urls as guardrail_urls
 from policies.http.guard import public
@@ -11,6 +11,7 @@ from policies.http.lazy_view import lazy_view
 from policies.http.pages import drafts, refresh
 from policies.identity.pages import sign_in
 from policies.identity.pages import urls as identity_urls
+from policies.requests.pages import urls as request_urls
 
 urlpatterns = [
     path("", sign_in.redirect_to_catalog, name="home"),
@@ -27,12 +28,14 @@ urlpatterns = [
     path("notifications/mail", notifications.choose_mail, name="notifications-mail"),
     path("notifications/<int:number>/read", notifications.mark_notice, name="notification-mark"),
     path("why", why.show_explanation, name="why"),
+    path("why/way", smallest_way.show_smallest_way, name="why-way"),
     path("why/can", explore.show_privileges, name="why-can"),
     path("why/who", explore.show_actors, name="why-who"),
     path("why/what", explore.show_entities, name="why-what"),
     *authoring_urls.urlpatterns,
     *guardrail_urls.urlpatterns,
     *identity_urls.urlpatterns,
+    *request_urls.urlpatterns,
     path("settings/audit", audit.list_decisions, name="audit"),
     path("settings/audit/policies", audit.list_policy_changes, name="audit-policies"),
     path("settings/audit/people", audit.list_people_changes, name="audit-people"),

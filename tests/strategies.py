@@ -6,6 +6,7 @@ questions meet. Nothing is filtered away: every draw is a case. What the strateg
 """
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -276,10 +277,22 @@ def _made_odd(dice: Dice, item: dict) -> dict:
     )
 
 
+_WORLD_BYTES = _FACT_BYTES + _MOST_POLICIES * _POLICY_BYTES + 1
+
+
 def worlds(denies: bool = True) -> st.SearchStrategy[World]:
     """Draw a world with up to six policies, each from its own bytes, so that one can shrink without the others."""
-    needed = _FACT_BYTES + _MOST_POLICIES * _POLICY_BYTES + 1
-    return st.binary(min_size=needed, max_size=needed).map(lambda drawn: _world(drawn, denies))
+    return st.binary(min_size=_WORLD_BYTES, max_size=_WORLD_BYTES).map(lambda drawn: _world(drawn, denies))
+
+
+def make_world(dice: Random) -> World:
+    """Make the world of a seed: for comparisons of which there are more than Hypothesis draws."""
+    return _world(dice.randbytes(_WORLD_BYTES), denies=True)
+
+
+def make_policy(dice: Random) -> dict:
+    """Make the policy of a seed."""
+    return _policy(Dice(dice.randbytes(_POLICY_BYTES)), denies=True)
 
 
 def _world(drawn: bytes, denies: bool) -> World:

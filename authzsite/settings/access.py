@@ -93,6 +93,7 @@ REGISTRIES: dict[str, dict[str, str]] = {
         "guardrails": "policies.guardrails.services.bundle_entries.GuardrailEntries",
         "roles": "policies.authoring.services.bundles.role_entries.RoleEntries",
         "policies": "policies.authoring.services.bundles.policy_entries.PolicyEntries",
+        "approval_rules": "policies.requests.rules.bundle_entries.ApprovalRuleEntries",
         "assertions": "catalog.reports.services.assertion_entries.AssertionEntries",
     },
     # What begins and ends at a time: classes with the methods of `policies.pdp.due_changes.DueChangeSource`.
@@ -101,10 +102,12 @@ REGISTRIES: dict[str, dict[str, str]] = {
         "memberships": "policies.identity.services.membership_times.MembershipDueChanges",
         "roles": "policies.identity.services.role_times.RoleDueChanges",
         "grants": "catalog.cdap.grant_services.GrantDueChanges",
+        "requests": "policies.requests.services.ending.RequestDueChanges",
     },
     # What people are told of: objects with the methods of `policies.events.sources.NoticeSource`.
     "notice_sources": {
         "people": "policies.events.people_notices.SOURCE",
+        "requests": "policies.requests.notices.SOURCE",
         "grants": "catalog.cdap.grant_notices.SOURCE",
         "reports": "catalog.reports.report_events.SOURCE",
     },

@@ -43,6 +43,7 @@ SPECTACULAR_SETTINGS = {
         "InviteDuration": "policies.identity.api.invitations.LIFETIME_CHOICES",
         "FindingState": "catalog.models.finding.Finding.State",
         "ReportStatus": "catalog.models.report.Report.Status",
+        "VerdictEnum": "policies.requests.ways.way_shape.VERDICTS",
         "GuardrailStatus": "policies.models.guardrail.Guardrail.Status",
     },
     "DEFAULT_GENERATOR_CLASS": "policies.http.api.openapi_schema.DocumentGenerator",

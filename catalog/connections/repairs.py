@@ -199,7 +199,7 @@ def preview(change_id: UUID) -> None:
 
 
 def apply(change_id: UUID) -> None:
-    """Apply a set that is confirmed, whole or not, and read the source again; the check of roles follows that."""
+    """Apply a confirmed set in one transaction, and have the source read again; the check of roles follows that."""
     change = WarehouseChange.objects.filter(pk=change_id).first()
     if change is None or not _move(change, Status.CONFIRMED, Status.RUNNING):
         return

@@ -31,14 +31,14 @@ def describe_stranger(person: str, role: str) -> str:
     return render_note(f"The export names no account of {person}: make it, then give it {role}.")
 
 
-def describe_dependents(what: str, holders: Sequence[str]) -> list[str]:
+def describe_dependents(item: str, holders: Sequence[str]) -> list[str]:
     """Return the comment on whom CASCADE takes a privilege or role from beside, [] where there is nobody."""
     names = ", ".join(map(describe_principal, holders))
     if len(holders) < 2:
-        return [render_note(f"CASCADE also takes {what} from {names}, to whom it was passed on.")] if holders else []
-    return [render_note(f"CASCADE also takes {what} from {len(holders)} to whom it was passed on: {names}.")]
+        return [render_note(f"CASCADE also takes {item} from {names}, to whom it was passed on.")] if holders else []
+    return [render_note(f"CASCADE also takes {item} from {len(holders)} to whom it was passed on: {names}.")]
 
 
-def doubt_owner(name: str, statements: Sequence[str]) -> list[str]:
+def render_owner_doubts(name: str, statements: Sequence[str]) -> list[str]:
     """Return statements that take something as comments, where nothing says that somebody is not the owner."""
     return [render_note(f"Unless {name} owns it, which no file says: {statement}") for statement in statements]

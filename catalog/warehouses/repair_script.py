@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from catalog.warehouses.repair_statements import (
     ALL_PRIVILEGES,
-    Phase,
     RepairStatement,
+    ScriptPhase,
     find_names,
     find_phases,
     read_statement,
@@ -16,12 +16,12 @@ from catalog.warehouses.repair_statements import (
     split_privileges,
 )
 
-_HEADINGS: Mapping[Phase, str] = {
-    Phase.CREATE: "What others need",
-    Phase.GIVE: "What is given",
-    Phase.TAKE: "What is taken, and what comes in its place",
-    Phase.END: "What nothing else names any more",
-    Phase.BY_HAND: "By hand: no statement of this script does it",
+_HEADINGS: Mapping[ScriptPhase, str] = {
+    ScriptPhase.CREATE: "What others need",
+    ScriptPhase.GIVE: "What is given",
+    ScriptPhase.TAKE: "What is taken, and what comes in its place",
+    ScriptPhase.END: "What nothing else names any more",
+    ScriptPhase.BY_HAND: "By hand: no statement of this script does it",
 }
 
 
@@ -33,17 +33,17 @@ class ScriptRepair(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What has to hold when a script is done: that somebody (`whom`) has something (`what`) on an object, or has not.
+    """What has to hold when a script is done: that somebody (`whom`) has a privilege or role, or has not.
 
     `kind` is GRANT, MEMBER, EXISTS, OWNER, DEFAULT or PART. All are as the statements have them; `on` is "" for a role.
     """
 
     kind: str
-    what: str
+    privilege: str
     on: str
     whom: str
     is_there: bool
-    place: str = ""
+    catalog_clause: str = ""
 
     @property
     def path(self) -> list[str]:
@@ -53,7 +53,9 @@ class Outcome(NamedTuple):
     def describe(self) -> str:
         """Return it in words, for a comment."""
         words = " ".join(
-            filter(None, (self.what, self.on, self.place.strip(), f"for {self.whom}" if self.whom else ""))
+            filter(
+                None, (self.privilege, self.on, self.catalog_clause.strip(), f"for {self.whom}" if self.whom else "")
+            )
         )
         return f"{'There' if self.is_there else 'Gone'}: {words}"
 
@@ -79,20 +81,20 @@ def render_script(
 
     `header` are sentences about where it is from. Without a frame there is no check.
     """
-    lines_by_phase: dict[Phase, list[str]] = defaultdict(list)
-    statements_by_phase: dict[Phase, list[RepairStatement]] = defaultdict(list)
+    lines_by_phase: dict[ScriptPhase, list[str]] = defaultdict(list)
+    statements_by_phase: dict[ScriptPhase, list[RepairStatement]] = defaultdict(list)
     for repair in repairs:
         phases = find_phases(repair.lines, is_inverse=is_inverse)
         for phase in sorted(set(phases)):
             lines = [line for line, its_phase in zip(repair.lines, phases, strict=True) if its_phase == phase]
-            if phase is Phase.BY_HAND:
+            if phase is ScriptPhase.BY_HAND:
                 lines = [line if line.startswith("--") else render_note(line) for line in lines]
             lines_by_phase[phase] += [render_note(repair.sentence), *lines]
             statements_by_phase[phase] += filter(None, map(read_statement, lines))
     statements = [statement for phase in sorted(statements_by_phase) for statement in statements_by_phase[phase]]
     yield from map(render_note, header)
     yield render_note(f"{len(statements):,} statements for {len(repairs):,} findings.")
-    by_hand = lines_by_phase.pop(Phase.BY_HAND, [])
+    by_hand = lines_by_phase.pop(ScriptPhase.BY_HAND, [])
     if statements:
         frame_lines = ("", "") if frame is None else (frame.begin, frame.end)
         yield from filter(None, frame_lines[:1])
@@ -100,7 +102,7 @@ def render_script(
             yield from (*_render_heading(_HEADINGS[phase]), *lines_by_phase[phase])
         yield from filter(None, frame_lines[1:])
     if by_hand:
-        yield from (*_render_heading(_HEADINGS[Phase.BY_HAND]), *by_hand)
+        yield from (*_render_heading(_HEADINGS[ScriptPhase.BY_HAND]), *by_hand)
     if statements and frame is not None:
         yield from _render_heading("Check: what the statements should have changed")
         yield frame.check(list_outcomes(statements, frame.all_privileges))
@@ -115,34 +117,33 @@ def list_outcomes(statements: Iterable[RepairStatement], all_privileges: Sequenc
     outcomes: dict[tuple[str, ...], Outcome] = {}
     names: dict[str, str] = {}
     for statement in statements:
-        place = statement.parts.get("place", "")
+        holder, is_there = (statement.on, statement.whom), not statement.is_taking
+        catalog_clause = statement.parts.get("place", "")
         if statement.is_renaming:
-            names[statement.what] = statement.whom
-            found = [Outcome("EXISTS", name, "", "", is_there) for name, is_there in _list_names(statement)]
+            names[statement.privilege] = statement.whom
+            new_outcomes = [Outcome("EXISTS", name, "", "", is_known) for name, is_known in _list_names(statement)]
         elif statement.is_owner_change:
-            found = [Outcome("OWNER", "OWNERSHIP", statement.on, statement.whom, is_there=True)]
+            new_outcomes = [Outcome("OWNER", "OWNERSHIP", *holder, is_there=True)]
         elif statement.kind in ("GRANT", "DEFAULT"):
-            privileges = split_privileges(statement.what)
+            privileges = split_privileges(statement.privilege)
             if privileges == [ALL_PRIVILEGES] and all_privileges:
                 privileges = list(all_privileges)
-            is_there = not statement.is_taking
-            found = [Outcome(statement.kind, name, statement.on, statement.whom, is_there) for name in privileges]
+            new_outcomes = [Outcome(statement.kind, name, *holder, is_there) for name in privileges]
         else:
-            is_there = not statement.is_taking
-            found = [Outcome(statement.kind, statement.what, statement.on, statement.whom, is_there, place)]
+            new_outcomes = [Outcome(statement.kind, statement.privilege, *holder, is_there, catalog_clause)]
         giver = statement.parts.get("head", "")
-        outcomes |= {(*outcome[:4], outcome.place, giver): outcome for outcome in found}
+        outcomes |= {(*outcome[:4], outcome.catalog_clause, giver): outcome for outcome in new_outcomes}
     # What one gave is there, whatever another one took.
-    given = {outcome[:4] for outcome in outcomes.values() if outcome.is_there}
+    given_keys = {outcome[:4] for outcome in outcomes.values() if outcome.is_there}
     return [
         outcome._replace(whom=names.get(outcome.whom, outcome.whom))
         for outcome in outcomes.values()
-        if outcome.is_there or outcome[:4] not in given
+        if outcome.is_there or outcome[:4] not in given_keys
     ]
 
 
 def _list_names(statement: RepairStatement) -> list[tuple[str, bool]]:
-    return [(statement.what, False), (statement.whom, True)]
+    return [(statement.privilege, False), (statement.whom, True)]
 
 
 def render_queries(outcomes: Iterable[Outcome], find_query: Callable[[Outcome], str]) -> str:

@@ -21,7 +21,7 @@ _WHAT = rf"(?P<what>{_PRIVILEGE}(?:, {_PRIVILEGE})*|{_NAME})"
 _VERB, _PREPOSITION = "(?P<verb>GRANT|REVOKE)", "(?:TO|FROM)"
 
 
-class Phase(IntEnum):
+class ScriptPhase(IntEnum):
     """When a statement runs: what others need comes first, and a role gets a name that no other statement has last."""
 
     CREATE = 0
@@ -82,9 +82,9 @@ _COMMANDS = {
     "gcloud identity groups memberships add ": "gcloud identity groups memberships delete ",
     "gcloud identity groups create ": "gcloud identity groups delete ",
     **{
-        f"gcloud {place} {one}-iam-policy-binding ": f"gcloud {place} {other}-iam-policy-binding "
-        for place in ("projects", "organizations", "resource-manager folders")
-        for one, other in (("add", "remove"), ("remove", "add"))
+        f"gcloud {group} {verb}-iam-policy-binding ": f"gcloud {group} {opposite}-iam-policy-binding "
+        for group in ("projects", "organizations", "resource-manager folders")
+        for verb, opposite in (("add", "remove"), ("remove", "add"))
     },
 }
 _COMMANDS |= {"gcloud identity groups memberships delete ": "gcloud identity groups memberships add "}
@@ -103,7 +103,7 @@ class RepairStatement:
     parts: dict[str, str]
 
     @property
-    def what(self) -> str:
+    def privilege(self) -> str:
         """The privileges, the role, or the part of a share."""
         return self.parts.get("what", "")
 
@@ -137,13 +137,13 @@ class RepairStatement:
         """Whether it renames a role: `what` to `whom`."""
         return self.shape is _Shape.RENAME
 
-    def find_phase(self, *, is_inverse: bool) -> Phase:
+    def find_phase(self, *, is_inverse: bool) -> ScriptPhase:
         """Return when it runs: others name a role as it is called before it is renamed."""
         if self.shape is _Shape.RENAME:
-            return Phase.CREATE if is_inverse else Phase.END
+            return ScriptPhase.CREATE if is_inverse else ScriptPhase.END
         if self.shape is _Shape.ROLE:
-            return Phase.END if self.is_taking else Phase.CREATE
-        return Phase.TAKE if self.is_taking or self.is_owner_change else Phase.GIVE
+            return ScriptPhase.END if self.is_taking else ScriptPhase.CREATE
+        return ScriptPhase.TAKE if self.is_taking or self.is_owner_change else ScriptPhase.GIVE
 
     def invert(self, *, owner: str, option: str = "") -> str:
         """Return the statement that takes it back, "" where there is none.
@@ -173,10 +173,10 @@ class RepairStatement:
         option = option if self.is_taking else ""
         if self.shape is _Shape.DEFAULT:
             return f"{parts['on']} {verb} {parts['what']} ON TABLES {preposition} {parts['whom']}{option};"
-        place = f" {parts['on']}" if "on" in parts else ""
+        scope = f" {parts['on']}" if "on" in parts else ""
         end = " RESET ROLE;" if parts["head"] else ""
         whom = f"{parts['whom']}{option}{parts['by']}{parts['place']}"
-        return f"{parts['head']}{verb} {parts['what']}{place} {preposition} {whom};{end}"
+        return f"{parts['head']}{verb} {parts['what']}{scope} {preposition} {whom};{end}"
 
 
 def render_note(text: str) -> str:
@@ -189,15 +189,15 @@ def find_names(text: str) -> list[str]:
     return _NAME_PATTERN.findall(text)
 
 
-def split_privileges(what: str) -> list[str]:
+def split_privileges(text: str) -> list[str]:
     """Return the privileges of a statement, each by itself, and each on one column if they are on columns."""
-    names = iter(_NAME_PATTERN.findall(what))
+    names = iter(_NAME_PATTERN.findall(text))
     privileges = []
-    for part in re.split(r", (?![^(]*[)])", _NAME_PATTERN.sub(_NAME, what)):
+    for part in re.split(r", (?![^(]*[)])", _NAME_PATTERN.sub(_NAME, text)):
         privilege, has_columns, columns = part.partition(" (")
-        texts = [re.sub(_NAME, lambda _: next(names), column) for column in columns.rstrip(")").split(", ")]
+        columns_of = [re.sub(_NAME, lambda _: next(names), column) for column in columns.rstrip(")").split(", ")]
         privilege = re.sub(_NAME, lambda _: next(names), privilege)
-        privileges += [f"{privilege} ({text})" for text in texts] if has_columns else [privilege]
+        privileges += [f"{privilege} ({column_name})" for column_name in columns_of] if has_columns else [privilege]
     return privileges
 
 
@@ -224,10 +224,12 @@ def invert_command(line: str) -> str:
     return _COMMANDS[beginning] + line.removeprefix(beginning)
 
 
-def invert_repair(repair: str, *, owner: str = "", option: str = "", holder: str = "", held: Sequence[str] = ()) -> str:
+def invert_repair(
+    repair: str, *, owner: str = "", option: str = "", holder: str = "", held_privileges: Sequence[str] = ()
+) -> str:
     """Return the statements that take a repair back, in their order, with a comment where there is none.
 
-    `owner` and `option` are those of `invert`. `held` are the privileges that `holder` had before: they stay with him.
+    `owner` and `option` are those of `invert`. `held_privileges` are those that `holder` had before: they stay his.
     """
     lines = []
     for line in reversed([line for line in repair.split("\n") if not line.startswith("--")]):
@@ -235,9 +237,9 @@ def invert_repair(repair: str, *, owner: str = "", option: str = "", holder: str
         if statement is None:
             lines.append(invert_command(line) if is_command(line) else render_note(f"Nothing takes this back: {line}"))
             continue
-        names = split_privileges(statement.what)
+        names = split_privileges(statement.privilege)
         is_kept = statement.shape is _Shape.PRIVILEGE and not statement.is_taking and statement.whom == holder
-        kept_names = [name for name in held if name in names or names == [ALL_PRIVILEGES]] if is_kept else []
+        kept_names = [name for name in held_privileges if name in names or names == [ALL_PRIVILEGES]] if is_kept else []
         if kept_names and len(kept_names) == len(names) and names != [ALL_PRIVILEGES]:
             continue
         inverse = statement.invert(owner=owner, option=option)
@@ -245,13 +247,13 @@ def invert_repair(repair: str, *, owner: str = "", option: str = "", holder: str
             lines += [inverse, f"GRANT {', '.join(kept_names)} {statement.on} TO {statement.whom};"]
         elif kept_names:
             others = ", ".join(name for name in names if name not in kept_names)
-            lines.append(inverse.replace(statement.what, others, 1))
+            lines.append(inverse.replace(statement.privilege, others, 1))
         else:
             lines.append(inverse or render_note(f"Nothing takes this back: {line}"))
     return "\n".join(lines)
 
 
-def find_phases(lines: Sequence[str], *, is_inverse: bool = False) -> list[Phase]:
+def find_phases(lines: Sequence[str], *, is_inverse: bool = False) -> list[ScriptPhase]:
     """Return when each line of a repair runs.
 
     No line overtakes another of its repair, since a GRANT may give back what a REVOKE before it took. A comment stands
@@ -262,9 +264,9 @@ def find_phases(lines: Sequence[str], *, is_inverse: bool = False) -> list[Phase
         statement is None and not line.startswith("--") and not is_command(line)
         for line, statement in zip(lines, statements, strict=True)
     ):
-        return [Phase.BY_HAND] * len(lines)
-    phases, next_phase = [], Phase.BY_HAND
-    highest = Phase.CREATE
+        return [ScriptPhase.BY_HAND] * len(lines)
+    phases, next_phase = [], ScriptPhase.BY_HAND
+    highest = ScriptPhase.CREATE
     ascending = []
     for statement in statements:
         if statement is not None:
@@ -274,7 +276,7 @@ def find_phases(lines: Sequence[str], *, is_inverse: bool = False) -> list[Phase
         if statement is not None:
             next_phase = phase
         elif is_command(line):
-            next_phase = Phase.BY_HAND
+            next_phase = ScriptPhase.BY_HAND
         phases.append(next_phase)
     return phases[::-1]
 

@@ -228,13 +228,13 @@ class SqlDialect(Dialect):
         """Return what takes a repair back: what somebody had stays, and what was handed on returns to its owner."""
         grantee = difference["grantee"]
         is_passable = any(details.get("is_grantable") for details in parse_details(difference["details"]))
-        held = [] if difference["via"] else list_privileges(export, difference["bits"] or 0)
+        held_privileges = [] if difference["via"] else list_privileges(export, difference["bits"] or 0)
         return invert_repair(
             repair,
             owner=self.render_principal(difference["kind"], grantee) if grantee else "",
             option=" WITH GRANT OPTION" if is_passable else "",
-            holder=self.render_grantee(export, difference) if held else "",
-            held=spell_privileges([name for name in held if name not in OWNERSHIPS]),
+            holder=self.render_grantee(export, difference) if held_privileges else "",
+            held_privileges=spell_privileges([name for name in held_privileges if name not in OWNERSHIPS]),
         )
 
 

@@ -10,7 +10,7 @@ Sets that follow from the statements alone are cached: those of an actor's token
 and the tested fields of privileges. Decisions are not cached.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Self, TypeVar
 
 from policies.engine import actor_conditions
@@ -192,6 +192,30 @@ class Snapshot(StatementIndex):
         """Return the statements whose actor clause has one of these tokens, in the order of their origin."""
         get_bits = self._by_token.get
         return self.select(union(get_bits(token, 0) for token in tokens))
+
+    def list_testing(self, tokens: Iterable[str], *, about_owners: bool = False) -> tuple[Statement, ...]:
+        """Return the statements whose actor clause names or excludes one of these tokens; and owners, if so wanted."""
+        wanted_tokens = set(tokens)
+        if about_owners:
+            known_tokens = (*self._by_relational_token, *self._by_excluded_token)
+            wanted_tokens.update(token for token in known_tokens if token.startswith(OWNER_OF_ANY_TYPE))
+        tables = (self._by_token, self._by_relational_token, self._by_excluded_token)
+        return self.select(union(table.get(token, 0) for token in wanted_tokens for table in tables))
+
+    def list_testing_fields(self, fields: Collection[str]) -> tuple[Statement, ...]:
+        """Return the statements whose criteria on the resource test one of these fields."""
+        return self.select(union(index.mentions for index in self._criterion_indexes.values() if index.field in fields))
+
+    def names_value(self, field: str, value: str) -> bool:
+        """Whether a criterion on a field is met, or excluded, by this value and not by every one."""
+        return any(
+            index.field == field and bool(index.get_lookup()(value)) for index in self._criterion_indexes.values()
+        )
+
+    @property
+    def constrained_fields(self) -> frozenset[str]:
+        """The facets of sub-resources that constraints test."""
+        return frozenset(self._subfields)
 
     def find_listing(self, privilege: str) -> int:
         """Return the numbers of the statements that list a privilege; privileges of equal sets are decided alike."""

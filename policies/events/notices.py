@@ -52,6 +52,9 @@ def make_all(*, seconds: float) -> int:
 
 def make_batch() -> tuple[int, int]:
     """Make the notices of the next events, and return the numbers of the events and of the new notices."""
+    # Looked at first: a transaction that may write keeps other writers waiting on SQLite.
+    if not stream.list_after(stream.load_cursor(EventCursor.Name.NOTICES)).exists():
+        return 0, 0
     with transaction.atomic():
         cursor = stream.lock_cursor(EventCursor.Name.NOTICES)
         events = list(stream.list_after(cursor.position)[:BATCH_SIZE])

@@ -1,5 +1,6 @@
-"""Tables of policies, users, groups, roles, tokens, drafts, events, notices, decisions and uses."""
+"""Tables of policies, users, groups, roles, tokens, drafts, events, notices, decisions, uses and requests."""
 
+from policies.models.approval_rule import ApprovalRule
 from policies.models.decision import LoggedDecision
 from policies.models.draft import Draft
 from policies.models.event import ChangeEvent, ChangeSet, PolicyEvent, Verb
@@ -9,6 +10,14 @@ from policies.models.notice import Mail, Notice, NoticePreference
 from policies.models.outbox import EventCursor, EventType, OutboxEvent
 from policies.models.people import GroupProfile, Membership, ScheduledMembership, User
 from policies.models.policy import Policy, PolicyEffect, PolicyFacet
+from policies.models.request import (
+    RequestDecision,
+    RequestItem,
+    RequestSeat,
+    RequestStep,
+    RequestTrail,
+    SubmittedRequest,
+)
 from policies.models.roles import Role, RoleAssignment, ScheduledRoleAssignment
 from policies.models.tokens import AccessToken
 from policies.models.tombstone import Tombstone
@@ -19,6 +28,7 @@ from policies.models.writes import Gate, open_event_write, open_write, retry_dea
 
 __all__ = [
     "AccessToken",
+    "ApprovalRule",
     "ChangeEvent",
     "ChangeSet",
     "DailyUse",
@@ -41,11 +51,17 @@ __all__ = [
     "PolicyEvent",
     "PolicyFacet",
     "PolicyVersion",
+    "RequestDecision",
+    "RequestItem",
+    "RequestSeat",
+    "RequestStep",
+    "RequestTrail",
     "ResetToken",
     "Role",
     "RoleAssignment",
     "ScheduledMembership",
     "ScheduledRoleAssignment",
+    "SubmittedRequest",
     "Tombstone",
     "UseCounter",
     "UseGap",

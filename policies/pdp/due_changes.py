@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -39,6 +39,14 @@ class DueChangeSource(Protocol):
         """
 
 
+@runtime_checkable
+class GatedDueChangeSource(Protocol):
+    """A kind of thing of which something may end behind the gate of the catalog, too."""
+
+    def needs_catalog(self, *, now: datetime) -> bool:
+        """Return whether something that is due changes documents of the catalog."""
+
+
 def apply_due_changes(*, wait_seconds: float) -> None:
     """Write everything that has come due, if no other process has; several processes may try at once.
 
@@ -50,8 +58,15 @@ def apply_due_changes(*, wait_seconds: float) -> None:
     connection = transaction.get_connection()
     if outermost_block(connection) is not None or not _is_due():
         return
-    with _limit_waits(connection, wait_seconds), open_write(Gate.PEOPLE) as write:
+    with _limit_waits(connection, wait_seconds), open_write(*_find_gates()) as write:
         _write_due_changes(write)
+
+
+def _find_gates() -> tuple[Gate, ...]:
+    now = database_clock.get_now()
+    gated_sources = (source for source in _load_sources() if isinstance(source, GatedDueChangeSource))
+    needs_catalog = any(source.needs_catalog(now=now) for source in gated_sources)
+    return (Gate.CATALOG, Gate.PEOPLE) if needs_catalog else (Gate.PEOPLE,)
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """The implementations of the engine's ports, as the registry `ports` names them; each is imported on first use."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, Protocol
 
@@ -8,6 +10,9 @@ from policies import registries
 from policies.engine.model import Actor, Statement
 from policies.engine.ports import FacetSource, GrantSource, PostingsSource
 from policies.pdp.fact_cache import CachingFacetSource
+from policies.pdp.shared_postings import SharedPostings
+
+_SHARED_POSTINGS: ContextVar[SharedPostings | None] = ContextVar("shared_postings", default=None)
 
 
 class References(Protocol):
@@ -58,9 +63,23 @@ def grant_source() -> GrantSource:
     return source
 
 
-@cache
 def postings_source() -> PostingsSource:
-    """Return the source of postings that the registry `ports` names."""
+    """Return the source of postings that the registry `ports` names, or that of `bind_shared_postings`."""
+    return _SHARED_POSTINGS.get() or _load_postings_source()
+
+
+@contextmanager
+def bind_shared_postings(*, fields: Collection[str]) -> Iterator[None]:
+    """Let the comparisons of a block share what they read of the catalog, each entity with these fields at least."""
+    token = _SHARED_POSTINGS.set(SharedPostings(_load_postings_source(), fields))
+    try:
+        yield
+    finally:
+        _SHARED_POSTINGS.reset(token)
+
+
+@cache
+def _load_postings_source() -> PostingsSource:
     source: PostingsSource = import_port("PostingsSource")()
     return source
 

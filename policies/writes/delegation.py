@@ -191,6 +191,12 @@ def require_role(*, by: Actor, role: str) -> None:
         )
 
 
+def find_given_privileges(*, groups: Collection[str] = (), roles: Collection[str] = ()) -> frozenset[str]:
+    """Return the platform privileges that somebody has who is in these groups and holds these roles alone (URNs)."""
+    holder = Actor("", groups=frozenset(groups), roles=frozenset(roles))
+    return _find_allowed_privileges(holder, _list_platform_names(), snapshot_store.get_current())
+
+
 def list_gained_privileges(*, by: Actor, actor: Actor, groups: Mapping[str, Collection[str]]) -> _PrivilegesByUrn:
     """Return group URN → platform privileges that the actor would gain by joining it and the author may not give.
 

@@ -17,6 +17,7 @@ NAMES = {
     "NOBODY": "urn:li:corpuser:nobody",
     "NO_GROUP": "urn:li:corpGroup:none",
     "NO_ROLE": "urn:li:dataHubRole:none",
+    "NO_REQUEST": "urn:li:accessRequest:none",
     "NO_POLICY": "urn:li:dataHubPolicy:none",
     "MAY_READ": "urn:li:dataHubRole:Reader",
     "READY_RUN": str(finished.READY),
@@ -127,6 +128,31 @@ api-invite-token | DELETE /api/v1/invite-tokens/NO_ID/ | 401 403 403 403 404
 api-audit | GET /api/v1/audit/ | 401 403 403 403 200
 api-audit | GET /api/v1/audit/?of=decisions | 401 403 403 403 200
 api-events | GET /api/v1/events?types=role.*&limit=1 | 401 403 403 403 200
+api-requests | GET /api/v1/requests/ | 401 200 200 200 200
+api-requests | POST /api/v1/requests/ | 401 400 400 400 400
+api-requests-other | POST /api/v1/requests | 401 400 400 400 400
+api-requests-preview | POST /api/v1/requests/preview/ | 401 400 400 400 400
+api-requests-preview-other | POST /api/v1/requests/preview | 401 400 400 400 400
+api-request | GET /api/v1/requests/NO_REQUEST/ | 401 404 404 404 404
+api-request-approve | POST /api/v1/requests/NO_REQUEST/approve/ | 401 404 404 404 404 | {}
+api-request-approve-other | POST /api/v1/requests/NO_REQUEST/approve | 401 404 404 404 404 | {}
+api-request-deny | POST /api/v1/requests/NO_REQUEST/deny/ | 401 404 404 404 404 | {"note": "no"}
+api-request-deny-other | POST /api/v1/requests/NO_REQUEST/deny | 401 404 404 404 404 | {"note": "no"}
+api-request-withdraw | POST /api/v1/requests/NO_REQUEST/withdraw/ | 401 404 404 404 404 | {}
+api-request-withdraw-other | POST /api/v1/requests/NO_REQUEST/withdraw | 401 404 404 404 404 | {}
+api-request-comment | POST /api/v1/requests/NO_REQUEST/comment/ | 401 404 404 404 404 | {"text": "hm"}
+api-request-comment-other | POST /api/v1/requests/NO_REQUEST/comment | 401 404 404 404 404 | {"text": "hm"}
+api-request-hand-over | POST /api/v1/requests/NO_REQUEST/hand_over/ | 401 404 404 404 404 | {"to": ["ADA"], "note": "n"}
+api-request-hand-over-other | POST /api/v1/requests/NO_REQUEST/hand_over | 401 400 400 400 400 | {"to": [], "note": "n"}
+api-request-renew | POST /api/v1/requests/NO_REQUEST/renew/ | 401 404 404 404 404 | {"reason": "r"}
+api-request-renew-other | POST /api/v1/requests/NO_REQUEST/renew | 401 404 404 404 404 | {"reason": "r"}
+api-approval-rules | GET /api/v1/approval-rules/ | 401 403 403 403 200
+api-approval-rules | POST /api/v1/approval-rules/ | 401 403 403 403 400
+api-approval-rules-other | POST /api/v1/approval-rules | 401 403 403 403 400
+api-approval-rule | GET /api/v1/approval-rules/urn:li:approvalRule:none/ | 401 403 403 403 404
+api-approval-rule | PUT /api/v1/approval-rules/urn:li:approvalRule:none/ | 401 403 403 403 400
+api-approval-rule | PATCH /api/v1/approval-rules/urn:li:approvalRule:none/ | 401 403 403 403 404
+api-approval-rule | DELETE /api/v1/approval-rules/urn:li:approvalRule:none/ | 401 403 403 403 404
 api-notifications | GET /api/v1/notifications/ | 401 200 200 200 200
 api-notification | PATCH /api/v1/notifications/1/ | 401 404 404 404 404 | {"read": true}
 api-notifications-read-all | POST /api/v1/notifications/read-all/ | 401 200 200 200 200

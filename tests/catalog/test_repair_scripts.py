@@ -75,7 +75,7 @@ def test_a_line_of_no_known_shape_makes_its_repair_one_for_the_reader(line: str)
 def test_a_name_that_is_a_statement_stays_one() -> None:
     statement = read_statement(f"REVOKE SELECT ON TABLE {EVIL}.{EVIL} FROM {EVIL};")
     assert statement
-    assert (statement.what, statement.on, statement.whom) == ("SELECT", f"ON TABLE {EVIL}.{EVIL}", EVIL)
+    assert (statement.privilege, statement.on, statement.whom) == ("SELECT", f"ON TABLE {EVIL}.{EVIL}", EVIL)
 
 
 def test_what_others_need_comes_first_and_nothing_overtakes_its_own() -> None:
@@ -121,7 +121,7 @@ def test_what_others_need_comes_first_and_nothing_overtakes_its_own() -> None:
     ],
 )
 def test_what_somebody_had_before_stays(repair: str, inverse: str) -> None:
-    assert invert_repair(repair, holder='"r"', held=["SELECT"]) == inverse
+    assert invert_repair(repair, holder='"r"', held_privileges=["SELECT"]) == inverse
 
 
 def take_back(form: str, repair: str, **values: Any) -> list[str]:

@@ -10,7 +10,8 @@ from rest_framework.test import APIClient
 
 from catalog.ingest import deletes
 from catalog.models import EntityUserGrant, ScheduledGrant
-from policies.models import ChangeEvent, PolicyVersion
+from policies.events import tasks as event_tasks
+from policies.models import ChangeEvent, Notice, OutboxEvent, PolicyVersion
 from policies.pdp import snapshot_store
 from tests.api.conftest import pointers_of
 from tests.cdap.conftest import DOOR, ROOT, register, urn
@@ -69,6 +70,23 @@ def test_a_grant_counts_from_its_beginning_until_its_end(clock, root: APIClient,
         (alice_urn | {"privileges": ["READ"]}, alice_urn | {"privileges": []}),
     ]
     assert PolicyVersion.load_numbers().next_boundary is None
+
+
+@pytest.mark.parametrize("entity", [STREAM, "stream:ns1.*"])
+def test_the_holder_is_told_a_day_before_a_grant_ends_and_after(clock, root: APIClient, alice: APIClient, entity: str):
+    assert post(root, "READ", entity=entity, valid_until=iso(20)).status_code == 201
+    for _ in range(2):
+        event_tasks.remind_of_endings()
+    clock(21 * HOUR)
+    snapshot_store.refresh()
+    event_tasks.deliver_events()
+    titles = list(Notice.objects.filter(user__urn=urn("alice")).order_by("pk").values_list("title", flat=True))
+    assert [title.partition(" on 2")[0] for title in titles] == [
+        f"READ on {urn(entity)} ends",
+        f"READ on {urn(entity)} has ended",
+    ]
+    types = OutboxEvent.objects.filter(type__startswith="grant.").order_by("pk").values_list("type", "through")
+    assert list(types) == [("grant.added", "api"), ("grant.ended", "clock")]
 
 
 def test_times_are_set_where_they_are_sent(root: APIClient, alice: APIClient):

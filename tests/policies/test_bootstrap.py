@@ -125,7 +125,7 @@ def test_the_policy_for_everybody_says_what_it_gives_here():
 
     bootstrap.run()
     assert said().startswith(
-        "Gives everybody every platform privilege except Manage Guardrails and Manage Warehouses, "
+        "Gives everybody every platform privilege except Manage Guardrails, Manage Warehouses and View Events, "
     )
     right = ""
     for is_restricted in (False, True):

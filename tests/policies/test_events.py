@@ -232,9 +232,9 @@ def test_what_is_old_is_deleted_from_the_beginning_and_a_cursor_into_it_says_so(
     assert event_tasks.forget_events() == 4
     with pytest.raises(CursorExpired) as refusal:
         stream.read_after(events[2].position)
-    assert refusal.value.oldest == str(events[3].position)
+    assert refusal.value.members["oldest"] == str(events[3].position)
     kept = [event.subject for event in events[4:]]
-    for cursor in (None, events[3].position, Position.parse(refusal.value.oldest)):
+    for cursor in (None, events[3].position, Position.parse(refusal.value.members["oldest"])):
         assert [event.subject for event in stream.read_after(cursor).events] == kept
     ChangeEvent.objects.update(at=old)
     retention.delete_changes(before=timezone.now() - timedelta(days=1), batch=100)

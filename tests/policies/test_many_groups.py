@@ -47,5 +47,5 @@ def test_many_groups_are_written_as_fast_as_few(urns: list[str]) -> None:
     assert set(GroupProfile.objects.values_list("origin", flat=True)) == {GroupProfile.Origin.EXTERNAL}
     assert unchanged[0] < MAX_SECONDS, (few, changed, unchanged)
     assert changed[0] < 4 * MAX_SECONDS, (few, changed, unchanged)
-    # Rows are stored some hundreds at a time.
-    assert unchanged[1] <= few[1] <= changed[1] < 100, (few, changed, unchanged)
+    # Rows, and the events that follow from them, are stored some hundreds at a time.
+    assert unchanged[1] <= few[1] <= changed[1] < 150, (few, changed, unchanged)

@@ -11,7 +11,8 @@ from policies.authoring.queries import policies as policy_queries
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import users
-from policies.models import ChangeEvent, ChangeSet, PolicyEvent, PolicyVersion
+from policies.models import ChangeEvent, ChangeSet, OutboxEvent, PolicyEvent, PolicyVersion
+from policies.pdp import retention
 from policies.pdp import tasks as pdp_tasks
 from policies.pdp.authorizer import SYSTEM
 from tests.worlds import document
@@ -74,5 +75,11 @@ def test_changes_of_people_go_by_their_own_setting(settings: Any) -> None:
     users.create(username="new", by=SYSTEM, channel="test")
     assert pdp_tasks.forget_changes() == 5
     assert [event.object_urn for event in ChangeEvent.objects.all()] == ["urn:li:corpuser:new"]
+    # Their numbers stay for as long as the outbox has events of these writes.
+    assert set(OutboxEvent.objects.values_list("change_set", flat=True)) == set(
+        ChangeSet.objects.values_list("pk", flat=True)
+    )
+    OutboxEvent.objects.exclude(subject="urn:li:corpuser:new").delete()
+    retention.delete_empty_change_sets(ChangeSet.objects.values_list("pk", flat=True))
     assert [one.change_seq for one in ChangeSet.objects.all()] == [PolicyVersion.load_last_change()]
     assert PolicyEvent.objects.filter(policy_urn__in=(GOING, STAYING)).count() == 5

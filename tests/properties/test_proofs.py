@@ -190,22 +190,22 @@ def attributes_of(example: Question, prefix: str) -> dict[str, list[str]]:
     return found
 
 
-#: The facet of each list of a raw entity, and the type of which an entity is itself a value.
-LISTS = {
-    "domains": ("DOMAIN", "domain"),
-    "containers": ("CONTAINER", "container"),
-    "terms": ("GLOSSARY", "glossary"),
-    "tags": ("TAG", "?"),
-    "instances": ("DATA_PLATFORM_INSTANCE", "dataPlatformInstance"),
+#: The facet of each list of a raw entity, and the types of which an entity is itself a value.
+LISTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "domains": ("DOMAIN", ("domain",)),
+    "containers": ("CONTAINER", ("container",)),
+    "terms": ("GLOSSARY", ("glossaryTerm", "glossaryNode")),
+    "tags": ("TAG", ()),
+    "instances": ("DATA_PLATFORM_INSTANCE", ("dataPlatformInstance",)),
 }
 
 
 def entity_of(resource: Resource, parents: dict[str, str]) -> dict:
     """A raw entity with the facets of the resource; what a node has beside itself is above it."""
     lists = {}
-    for name, (field, own_type) in LISTS.items():
+    for name, (field, own_types) in LISTS.items():
         values = sorted(resource.facets.get(field, ()))
-        if resource.urn.split(":")[2].startswith(own_type):
+        if resource.urn.split(":")[2] in own_types:
             chain = [resource.urn, *(value for value in values if value != resource.urn)]
             parents |= dict(pairwise(chain))
             values = []

@@ -12,6 +12,7 @@ from tests.web.people import table as people
 from tests.web.policies import table as policies
 
 TO_SIGN_IN = "/login?next="
+NO_REQUEST = "urn:li:accessRequest:none"
 
 #: Route → address → what anonymous, outsider, steward, admin and root get; a path is a redirect to it.
 TABLE: dict[str, dict[str, tuple]] = {
@@ -27,6 +28,19 @@ TABLE: dict[str, dict[str, tuple]] = {
     "notifications-read-all": {"/notifications/read-all": (405, 405, 405, 405, 405)},
     "notifications-mail": {"/notifications/mail": (405, 405, 405, 405, 405)},
     "notification-mark": {"/notifications/1/read": (405, 405, 405, 405, 405)},
+    "requests": people.own("/requests") | people.own("/requests?state=done"),
+    "requests-to-decide": people.own("/requests/to-decide"),
+    "request-new": people.own("/requests/new") | people.own("/requests/new?privilege=EDIT_ENTITY_TAGS"),
+    "request": {f"/requests/{NO_REQUEST}": (people.to_sign_in(f"/requests/{NO_REQUEST}"), 404, 404, 404, 404)},
+    "request-withdraw": {
+        f"/requests/withdraw/{NO_REQUEST}": (
+            people.to_sign_in(f"/requests/withdraw/{NO_REQUEST}"),
+            404,
+            404,
+            404,
+            404,
+        )
+    },
     "why": {
         "/why": (f"{TO_SIGN_IN}/why", 200, 200, 200, 200),
         "/why?privilege=EDIT_ENTITY_TAGS": (
@@ -40,6 +54,8 @@ TABLE: dict[str, dict[str, tuple]] = {
     },
     "why-can": people.own("/why/can")
     | {"/why/can?actor=ada": (people.to_sign_in("/why/can?actor=ada"), 403, 200, 200, 200)},
+    "why-way": people.own("/why/way?privilege=VIEW_ENTITY_PAGE")
+    | {"/why/way?privilege=X&actor=ada": (people.to_sign_in("/why/way?privilege=X&actor=ada"), 403, 200, 200, 200)},
     # Who may is always about others.
     "why-who": {"/why/who": (people.to_sign_in("/why/who"), 403, 200, 200, 200)},
     "why-what": people.own("/why/what?privilege=VIEW_ENTITY_PAGE")

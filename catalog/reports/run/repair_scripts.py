@@ -102,7 +102,7 @@ def _describe_gaps(repairs: Sequence[ScriptRepair], concealed_count: int) -> Ite
 
 def _find_table(run: Report, name: str, column: str) -> ResultTable | None:
     tables = (table for table in registry.get_spec(run).tables if table.name == name)
-    return next((table for table in tables if any(column == one.name for one in table.columns)), None)
+    return next((table for table in tables if any(candidate.name == column for candidate in table.columns)), None)
 
 
 def _find_index(table: ResultTable, name: str) -> int:

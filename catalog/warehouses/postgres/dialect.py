@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import describe_dependents, describe_role, doubt_owner
+from catalog.warehouses.difference_words import describe_dependents, describe_role, render_owner_doubts
 from catalog.warehouses.grant_facts import Grantee, list_privileges
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.named_accounts import NamedAccountsDialect
@@ -113,7 +113,7 @@ class PostgresDialect(NamedAccountsDialect):
         else:
             revokes = super().render_revokes(export, difference, table_privileges)
             hides_owner = any(details.get("hides_owner") for details in parse_details(difference["details"]))
-            lines += doubt_owner(grantee, revokes) if hides_owner else revokes
+            lines += render_owner_doubts(grantee, revokes) if hides_owner else revokes
         return [*lines, *self._render_column_revokes(export, difference, grantee, table_privileges)]
 
     def _render_known_revokes(

@@ -102,8 +102,8 @@ def _find_people(rows: DataFrame, export: Export) -> DataFrame:
     logins = rows.filter(f"grantee_type = '{LOGIN}'").selectExpr("grantee AS person")
     if logins.isEmpty():
         logins = members.selectExpr("grantee AS person")
-    held = members.filter(f"said_rule IS NULL AND coalesce(condition, '') <> '{BY_GIVING}'")
-    people = logins.join(held.selectExpr("path AS person"), "person", "left_anti")
+    held_roles = members.filter(f"said_rule IS NULL AND coalesce(condition, '') <> '{BY_GIVING}'")
+    people = logins.join(held_roles.selectExpr("path AS person"), "person", "left_anti")
     return people.filter(f"NOT {is_among('person', export.roles)}").distinct()
 
 

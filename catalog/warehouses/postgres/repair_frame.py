@@ -15,7 +15,7 @@ def _render_check(outcomes: Sequence[Outcome]) -> str:
 
 
 def _list_values(outcome: Outcome) -> tuple[str, ...]:
-    return ("there" if outcome.is_there else "gone", outcome.kind, outcome.what, outcome.on, outcome.whom)
+    return ("there" if outcome.is_there else "gone", outcome.kind, outcome.privilege, outcome.on, outcome.whom)
 
 
 FRAME = ScriptFrame(

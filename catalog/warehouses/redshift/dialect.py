@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import dotted_name, doubt_owner
+from catalog.warehouses.difference_words import dotted_name, render_owner_doubts
 from catalog.warehouses.grant_facts import Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.named_accounts import NamedAccountsDialect
@@ -110,7 +110,7 @@ class RedshiftDialect(NamedAccountsDialect):
             )
             revokes = [f"{line.removesuffix(';')} CASCADE;" for line in revokes]
         if self.source.hides_owners and difference["kind"] == Grantee.USER and difference["entity"]:
-            revokes = doubt_owner(name, revokes)
+            revokes = render_owner_doubts(name, revokes)
         return [*lines, *words, *revokes, *self._render_column_revokes(export, difference, grantee, table_privileges)]
 
     def _render_power_ends(self, difference: DifferenceRow, grantee: str) -> Iterator[str]:

@@ -38,7 +38,7 @@ def read_export(spark: SparkSession, folder: str, export: Export) -> list[DataFr
     layouts.check_database(rows, export)
     rows = _add_all_schemas(rows)
     if not files.layout_names & KNOWING_LAYOUTS:
-        rows = _suspect_schemas(rows)
+        rows = _mark_suspect_schemas(rows)
     rows = _open_external_schemas(rows)
     return [*files.plain_frames, layouts.build_facts(_name_owners(rows), export, _FORM)]
 
@@ -68,17 +68,17 @@ def _add_all_schemas(rows: DataFrame) -> DataFrame:
     return rows.selectExpr(*(f"{own_values.get(name, name)} AS {name}" for name in rows.columns)).union(spread)
 
 
-def _suspect_schemas(rows: DataFrame) -> DataFrame:
+def _mark_suspect_schemas(rows: DataFrame) -> DataFrame:
     """Return rows in which USAGE on a schema without a known table is passed: if it is external, this opens all of it.
 
     It gets in all the same.
     """
     relations = rows.filter("object_type = 'TABLE'")
-    known = relations.selectExpr(f"substring_index(path, {quote_text(SEPARATOR)}, 2) AS schema_path").distinct()
+    known_schemas = relations.selectExpr(f"substring_index(path, {quote_text(SEPARATOR)}, 2) AS schema_path").distinct()
     suspects = rows.filter(f"said_kind = '{FactKind.ENTRY}' AND privilege = '{USAGE}'").selectExpr(
         "path AS schema_path"
     )
-    suspects = suspects.join(known, "schema_path", "left_anti").distinct()
+    suspects = suspects.join(known_schemas, "schema_path", "left_anti").distinct()
     names = sorted(row["schema_path"] for row in suspects.collect())
     is_suspect = f"({is_among('path', names)} AND coalesce(said_kind, '') = '{FactKind.ENTRY}')"
     own_rule = {"said_rule": f"CASE WHEN {is_suspect} THEN '{PassRule.MAYBE_EXTERNAL}' ELSE said_rule END"}

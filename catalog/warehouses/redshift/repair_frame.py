@@ -17,7 +17,7 @@ _QUERIES = {
 def _find_query(outcome: Outcome) -> str:
     if outcome.kind == "GRANT":
         return f"SHOW GRANTS {outcome.on if outcome.on.startswith('ON ') else f'FOR {outcome.whom}'};"
-    names = [quote_literal(name) for name in (*unquote_names(outcome.what), *outcome.path)]
+    names = [quote_literal(name) for name in (*unquote_names(outcome.privilege), *outcome.path)]
     if outcome.kind == "PART":
         names = [quote_literal(outcome.path[-1])]
     kind = "SHARE" if "DATASHARE" in outcome.on else outcome.kind

@@ -8,9 +8,9 @@ def _find_query(outcome: Outcome) -> str:
         case "GRANT":
             return f"SHOW {'FUTURE ' if outcome.on.startswith('ON FUTURE ') else ''}GRANTS TO {outcome.whom};"
         case "MEMBER":
-            return f"SHOW GRANTS OF {outcome.what};"
+            return f"SHOW GRANTS OF {outcome.privilege};"
         case "EXISTS":
-            return "SHOW ROLES;" if len(outcome.what.split(".")) == 1 else ""
+            return "SHOW ROLES;" if len(outcome.privilege.split(".")) == 1 else ""
         case "OWNER":
             return f"SHOW GRANTS TO {outcome.whom};"
         case _:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 from catalog.sql_text import quote_text
 from catalog.warehouses.difference_details import parse_details
-from catalog.warehouses.difference_words import doubt_owner
+from catalog.warehouses.difference_words import render_owner_doubts
 from catalog.warehouses.grant_facts import SEPARATOR, FactKind, Grantee
 from catalog.warehouses.levels import ADMIN, READ, WRITE
 from catalog.warehouses.named_accounts import NamedAccountsDialect
@@ -85,7 +85,7 @@ class TrinoDialect(NamedAccountsDialect):
         revokes = super().render_revokes(export, difference, [name for name in privileges if name != ADMIN_MEMBER])
         hides_owner = any(details.get("hides_owner") for details in parse_details(difference["details"]))
         is_doubtful = hides_owner and difference["kind"] == Grantee.USER
-        return [*lines, *(doubt_owner(grantee, revokes) if is_doubtful else revokes)]
+        return [*lines, *(render_owner_doubts(grantee, revokes) if is_doubtful else revokes)]
 
     def render_owner_change(self, export: Export, difference: DifferenceRow) -> str:
         """Return the statement that gives an object to the usual owner, or words where there is none."""

@@ -10,9 +10,12 @@ from policies.decisions.api.request_serializers import ParsedQuestion
 from policies.engine.errors import MORE_PROBLEMS
 from policies.engine.model import Actor
 from policies.engine.snapshot import Snapshot
-from policies.errors import Invalid, PolicyAppError, Unavailable
+from policies.errors import Busy, Invalid, PolicyAppError, Unavailable
 from policies.http.api.problem_details import refusal_body
 from policies.pdp import authorizer, explanations, snapshot_store
+from policies.pdp.explanations import Explanation
+from policies.requests.ways import finding
+from policies.requests.ways.asked_items import AskedAccess
 
 AnswerBody = dict[str, Any]
 
@@ -31,9 +34,25 @@ def answer_question(payload: Mapping[str, Any], *, by: Actor, check_may_ask: Cal
         explanation = explanations.explain_answer(
             actor=question.actor, request=question.access_request, at_least=min_version
         )
-        return decision_serializers.serialize_explanation(explanation, question.resulting_grants)
+        body = decision_serializers.serialize_explanation(explanation, question.resulting_grants)
+        return body | {"way": _describe_smallest_way(question, explanation, by)}
     (decision,) = authorizer.answer_and_log(requests=[(question.actor, question.access_request)], at_least=min_version)
     return decision_serializers.serialize_decision(decision, resulting_grants=question.resulting_grants)
+
+
+def _describe_smallest_way(question: ParsedQuestion, explanation: Explanation, by: Actor) -> dict[str, Any] | None:
+    """Return the smallest change that would allow a refused question; None where no change would, or none was found.
+
+    None was found, too, while the caller has another preview: the answer to the question does not wait for it.
+    """
+    if explanation.decision.is_allowed or explanation.is_concealed:
+        return None
+    try:
+        item = AskedAccess(question.actor, question.access_request, explanation.decision)
+        way = finding.find_smallest_way(item=item, by=by)
+    except Busy:
+        return None
+    return None if way is None else finding.describe_way(way)
 
 
 def answer_batch(

@@ -13,6 +13,7 @@ from policies.engine.families.cdap import ResultingGrant
 from policies.engine.model import Decision, DecisionCode, MissingPrivilege, Statement
 from policies.engine.restrictions import RoleSlice
 from policies.pdp import explanations, snapshot_store
+from policies.requests.ways.way_shape import WayOut
 
 #: Values of `decision`.
 OUTCOMES = ["ALLOW", "DENY"]
@@ -127,6 +128,11 @@ class DecisionOut(serializers.Serializer[Any]):
     resultant = ResultingGrantOut(many=True)
     nearest = NearMatchOut(many=True, required=False, help_text="Only with explain.")
     unknown = UnknownNameOut(many=True, required=False, help_text="Only with explain.")
+    way = WayOut(
+        required=False,
+        allow_null=True,
+        help_text="Only with explain, of one question: the smallest change that would allow it, null where none would.",
+    )
 
 
 class DecisionsOut(serializers.Serializer[Any]):

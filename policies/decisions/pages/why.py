@@ -1,5 +1,6 @@
 """The page Why: a form of actor, privilege and resource, with the decision and its reasons."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -35,11 +36,20 @@ def _build_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> 
         privilege_requirement(data["privilege"]), ResourceRef(resource) if resource else None, data["sub_resources"]
     )
     explanation = explanations.explain_answer(actor=actor_resolution.load_actor(urn=urn), request=access_request)
-    return {"answer": _build_explanation_context(explanation, urn, data["privilege"], resource, viewer)}
+    return {
+        "answer": _build_explanation_context(
+            explanation, urn, data["privilege"], resource, data["sub_resources"], viewer
+        )
+    }
 
 
 def _build_explanation_context(
-    explanation: Explanation, urn: str, privilege: str, resource: str, viewer: AnswerViewer
+    explanation: Explanation,
+    urn: str,
+    privilege: str,
+    resource: str,
+    sub_resources: Sequence[str],
+    viewer: AnswerViewer,
 ) -> dict[str, Any]:
     names = authorizer.load_names(urns={urn, resource} - {""})
     # The denies that decided are the first near misses; here they stand with the reasons.
@@ -57,6 +67,7 @@ def _build_explanation_context(
         "actor": {"urn": urn, "name": names.get(urn, urn)},
         "privilege": explore_common.privilege_context(privilege),
         "resource": explore_common.resource_context(resource, names),
+        "way_url": _way_url(explanation, urn, privilege, resource, sub_resources),
         "restrictions_url": _restrictions_url(explanation, urn, resource),
         "is_denied": any(reason.effect == Effect.DENY for reason in explanation.reasons),
         "reasons": [
@@ -73,6 +84,15 @@ def _build_explanation_context(
             if (near_match.policy, near_match.statement) not in deciding_misses
         ],
     }
+
+
+def _way_url(explanation: Explanation, actor: str, privilege: str, resource: str, sub_resources: Sequence[str]) -> str:
+    """Return the page of the smallest change that would allow it, '' where no change of access would."""
+    decision = explanation.decision
+    if decision.is_allowed or not decision.missing or explanation.is_concealed:
+        return ""
+    query = {"actor": actor, "privilege": privilege, "resource": resource, "sub_resources": "\n".join(sub_resources)}
+    return reverse("why-way", query={name: value for name, value in query.items() if value})
 
 
 def _restrictions_url(explanation: Explanation, actor: str, resource: str) -> str:

@@ -5,25 +5,23 @@ All are about questions of one privilege, by active actors other than the system
 disagree.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, repeat
 from time import monotonic
 
 from policies.engine.evaluate import decide
 from policies.engine.model import DecisionCode, Effect, Question, Statement, StatementOrigin
+from policies.engine.proofs import only_this
+from policies.engine.proofs.known_states import KnownState
+from policies.engine.proofs.only_this import Allowance
 from policies.engine.proofs.people import People
-from policies.engine.proofs.search import Judge, QuestionSearch
+from policies.engine.proofs.search import Judge, QuestionSearch, group_allows
 from policies.engine.proofs.verdicts import Proof, ProofContradiction, Verdict
 from policies.engine.selectors import EVERYTHING, ActorMatch, Selector
 from policies.engine.snapshot import Snapshot
 
 #: The time limit unless one is given.
 DEFAULT_SECONDS = 2.0
-
-#: Allows that may be needed are tried in groups of these sizes, the last size again and again: mostly one of the first
-#: few is enough.
-_GROUP_SIZES = (16, 128, 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +64,38 @@ def allows_more(
     ):
         return Proof(Verdict.UNKNOWN)
     return proof
+
+
+def gives_only_this(
+    before: KnownState,
+    after: KnownState,
+    *,
+    actor: str,
+    privileges: Iterable[str],
+    entity: str | None,
+    seconds: float = DEFAULT_SECONDS,
+) -> Proof:
+    """Prove whether a change gives this actor these privileges on this entity at most, and nobody anything else.
+
+    What the privileges imply is given with them; an entity of None is the platform. Asked are the people of both
+    states, who have to be the same people, about everything that a catalog could hold; what is known of accounts and
+    owners counts. The example of a no is allowed after the change, and refused before it (`earlier`). Rows, columns and
+    paths are not compared: where more of these may be seen of something else, the answer is unknown.
+    """
+    places = {entity: frozenset(privileges)}
+    return gives_only_these(before, after, actor=actor, places=places, seconds=seconds)
+
+
+def gives_only_these(
+    before: KnownState,
+    after: KnownState,
+    *,
+    actor: str,
+    places: Mapping[str | None, Collection[str]],
+    seconds: float = DEFAULT_SECONDS,
+) -> Proof:
+    """Prove `gives_only_this` of several entities (None: the platform), each with its privileges."""
+    return _negate(only_this.find_more(before, after, Allowance(actor, places), _limit_time(seconds)))
 
 
 def are_equivalent(snapshot: Snapshot, other: Snapshot, *, seconds: float = DEFAULT_SECONDS) -> Proof:
@@ -158,7 +188,7 @@ class _AccessSearch:
     ) -> Proof:
         """Prove whether one of these allows gives access to what statements of each list match."""
         proofs = []
-        for group in _group_allows(allows):
+        for group in group_allows(allows):
             proofs.append(self._find([*lists, group], self._judge_access, has_constraints=has_constraints))
             if proofs[-1].verdict is not Verdict.NO:
                 break
@@ -209,15 +239,6 @@ def _list_matching(snapshot: Snapshot, question: Question) -> tuple[Statement, .
 
 def _collect_privileges(statements: Iterable[Statement]) -> frozenset[str]:
     return frozenset[str]().union(*(statement.privileges for statement in statements))
-
-
-def _group_allows(allows: tuple[Statement, ...]) -> Iterator[tuple[Statement, ...]]:
-    start = 0
-    for size in chain(_GROUP_SIZES, repeat(_GROUP_SIZES[-1])):
-        if start >= len(allows):
-            return
-        yield allows[start : start + size]
-        start += size
 
 
 def _join_proofs(proofs: Sequence[Proof]) -> Proof:

@@ -4,8 +4,9 @@ Statements are translated only when they matched a solution that should have non
 policies that have to do with what it looks for. Without solutions the statements in the way are the reason.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 
 from policies.engine.model import Effect, Question, Statement
 from policies.engine.proofs.formula import Formula, TimeOver
@@ -21,6 +22,10 @@ _MAX_WISHES = 4
 MAX_SUBRESOURCES = 6
 #: Longest list of reasons that is searched for unneeded ones.
 _MAX_SHORTENED = 24
+
+#: Allows that may be needed are tried in groups of these sizes, the last size again and again: mostly one of the first
+#: few is enough.
+_GROUP_SIZES = (16, 128, 1024)
 
 #: Names the statements that a question must not match; none: it is what was looked for.
 Judge = Callable[[Question], Sequence[Statement]]
@@ -112,6 +117,16 @@ class QuestionSearch:
         }
         is_needed_to_pass = any(statement.needs_subresource for statements in self.lists for statement in statements)
         return len(constraints) + is_needed_to_pass
+
+
+def group_allows(allows: tuple[Statement, ...]) -> Iterator[tuple[Statement, ...]]:
+    """Yield allows of which one may be needed in groups, the first ones small."""
+    start = 0
+    for size in chain(_GROUP_SIZES, repeat(_GROUP_SIZES[-1])):
+        if start >= len(allows):
+            return
+        yield allows[start : start + size]
+        start += size
 
 
 def _shorten_core(formula: Formula, core: Iterable[int]) -> list[int]:

@@ -47,12 +47,14 @@ class ProofContradiction(EngineError):
 class Proof:
     """A verdict; for one with an example the question that `decide` confirmed.
 
-    `because_of` are the statements that a proof without an example rests on, where it names them.
+    `because_of` are the statements that a proof without an example rests on, where it names them. `earlier` is the same
+    question as it was before a change of what is known of people and entities, where that is compared.
     """
 
     verdict: Verdict
     question: Question | None = None
     because_of: tuple[Statement, ...] = ()
+    earlier: Question | None = None
 
     @property
     def policies(self) -> tuple[str, ...]:

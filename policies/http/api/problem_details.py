@@ -23,7 +23,7 @@ from policies.engine.errors import (
 )
 from policies.engine.families.document_reader import escape
 from policies.engine.model import MissingPrivilege
-from policies.errors import CursorExpired, Forbidden, GuardrailBroken, Invalid, PolicyAppError
+from policies.errors import Forbidden, GuardrailBroken, Invalid, PolicyAppError
 from policies.outages import find_outage
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def refusal_body(error: PolicyAppError | ValidationError) -> ProblemBody:
     if isinstance(error, ValidationError):
         return invalid_body(list(islice(iterate_problems(error.detail), MAX_PROBLEMS + 1)))
     if isinstance(error, Invalid):
-        return invalid_body(error.problems)
+        return {**invalid_body(error.problems), **error.members}
     if isinstance(error, Forbidden):
         alternatives = [_missing_entries(alternative) for alternative in error.missing_any]
         return problem_body(
@@ -78,9 +78,7 @@ def refusal_body(error: PolicyAppError | ValidationError) -> ProblemBody:
     if isinstance(error, GuardrailBroken):
         members = {"type": GUARDRAIL_TYPE, "guardrail": error.guardrail, "example": error.example}
         return problem_body(error.status, error.detail, code=error.code, **members)
-    if isinstance(error, CursorExpired):
-        return problem_body(error.status, error.detail, code=error.code, oldest=error.oldest)
-    return problem_body(error.status, error.detail, code=error.code)
+    return problem_body(error.status, error.detail, **{"code": error.code, **error.members})
 
 
 def _missing_entries(missing: Iterable[MissingPrivilege]) -> list[ProblemBody]:

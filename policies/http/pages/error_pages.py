@@ -72,7 +72,7 @@ def redirect_without_slash(request: HttpRequest) -> HttpResponse | None:
 
 
 def refusal_context(refusal: Forbidden) -> dict[str, object]:
-    """Return the context of the 403 page: each list of missing privileges with display names, and a link to Why."""
+    """Return the context of the 403 page: each list of missing privileges with display names, and links."""
     if not refusal.missing_any:
         return {"reason": refusal.detail}
     first_missing = refusal.missing_any[0][0]
@@ -86,6 +86,7 @@ def refusal_context(refusal: Forbidden) -> dict[str, object]:
             [_describe(missing_privilege) for missing_privilege in alternative] for alternative in refusal.missing_any
         ],
         "why_url": f"{reverse('why')}?{urlencode(query)}",
+        "way_url": f"{reverse('why-way')}?{urlencode(query)}",
     }
 
 

@@ -77,6 +77,7 @@ MAIN_MENU = (
     MenuLink("Catalog", "catalog", "catalog"),
     MenuLink("External roles", "external-roles", "external-role", setting_name="SHOW_ACCESS_MANAGEMENT"),
     MenuLink("Reports", "reports", "report", privileges=("MANAGE_POLICIES",)),
+    MenuLink("Requests", "requests", "lock", requires_policies=True),
     MenuLink("Why", "why", "why"),
 )
 

@@ -111,8 +111,8 @@ def find_other_headers(blocks: Iterable[Block]) -> dict[str, tuple[str, str]]:
     for (export, file), same_file in groupby(starts, key=_get_file):
         first = min(same_file, key=itemgetter("first_headed"))
         files[first["what"] == FactKind.NO_ROW].setdefault(export, []).append(_decode_path(file))
-    found = {}
+    other_headers = {}
     for export, others in files[False].items():
         neighbours = sorted(files[True].get(export, ()))
-        found[export] = min(others), next(iter(get_close_matches(min(others), neighbours, n=1, cutoff=0)), "")
-    return found
+        other_headers[export] = min(others), next(iter(get_close_matches(min(others), neighbours, n=1, cutoff=0)), "")
+    return other_headers

@@ -42,11 +42,11 @@ def check_known(
                 f"The catalog knows no role of the export {export.name} under its role_prefix {export.role_prefix!r}; "
                 f"one of them would be {example}. Correct the prefix in {EXPORTS_FILE}."
             )
-        elif example and not export.roles and (place := _find_strange_place(grants, export)):
+        elif example and not export.roles and (strange_name := _find_strange_place(grants, export)):
             problems[export.name] = (
                 f"The export {export.name} seems to be of another account: the catalog knows none of its roles, such "
-                f"as {example}, and nothing that it opens, such as {place}. Correct platform, instance, env, database "
-                f"or role_prefix in {EXPORTS_FILE}."
+                f"as {example}, and nothing that it opens, such as {strange_name}. Correct platform, instance, env, "
+                f"database or role_prefix in {EXPORTS_FILE}."
             )
     if problems:
         raise UnreadableExports({name: [FileProblem(None, sentence)] for name, sentence in problems.items()})

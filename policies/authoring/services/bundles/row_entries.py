@@ -7,7 +7,7 @@ from policies.authoring.services.bundles.files import BundleFile
 from policies.authoring.services.bundles.kinds import EntryDefaults, FileEntry, StoredEntry
 from policies.engine.errors import Problem
 from policies.errors import Invalid
-from policies.models import Guardrail, Policy, Role
+from policies.models import ApprovalRule, Guardrail, Policy, Role
 from policies.models.managed import ManagedRow
 from policies.writes import managed_rows
 
@@ -31,7 +31,7 @@ class RowEntries(EntryDefaults):
         return key
 
 
-def build_stored_entry(row: Guardrail | Policy | Role, value: Mapping[str, Any]) -> StoredEntry:
+def build_stored_entry(row: ApprovalRule | Guardrail | Policy | Role, value: Mapping[str, Any]) -> StoredEntry:
     """Return the entry of a stored row, whose file says `value`."""
     return StoredEntry(row.urn, row.name, value, is_managed=row.is_managed, source=row.source)
 

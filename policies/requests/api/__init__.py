@@ -1,0 +1,1 @@
+"""Requests and approval rules in the project's own API."""

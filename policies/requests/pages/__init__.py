@@ -1,0 +1,1 @@
+"""Pages of requests: asking for access, one's own requests, and deciding."""

@@ -1,0 +1,116 @@
+"""Requests as interfaces show them, to one reader: a blind request keeps rule, ways and approvers from its asker."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from policies.engine.model import Actor
+from policies.models import RequestStep, SubmittedRequest
+from policies.models.request import RequestState
+from policies.requests.plan import RequestPlan
+
+RequestJson = dict[str, Any]
+
+
+def present_request(request: SubmittedRequest, *, reader: Actor) -> RequestJson:
+    """Return a stored request with its items, steps and trail, as `reader` may see it."""
+    is_hidden = request.is_blind and reader.urn in (request.by, request.actor)
+    return {
+        "urn": request.urn,
+        "state": request.state,
+        "actor": request.actor,
+        "by": request.by,
+        "items": [
+            {
+                **item.document,
+                "state": item.state,
+                "ways": [] if is_hidden or item.way is None else [item.way],
+                "denied_by": [],
+                "ends": _format(item.ends_at),
+            }
+            for item in request.items.all()
+        ],
+        "until": _format(request.until),
+        "reason": request.reason,
+        "ticket": request.ticket or None,
+        "confirmed": request.confirmed,
+        "rule": None if is_hidden else request.rule or None,
+        "steps": [] if is_hidden else [_present_step(step) for step in request.steps.all()],
+        "trail": _present_trail(request, is_hidden=is_hidden),
+        "created": _format(request.created_at),
+        "version": request.version,
+        "renews": None if request.renews is None else request.renews.urn,
+    }
+
+
+def present_plan(plan: RequestPlan) -> RequestJson:
+    """Return what a request would be, with all its ways and what the form still lacks; nothing of it is stored."""
+    return {
+        "urn": None,
+        "state": RequestState.OPEN.value,
+        "actor": plan.actor.urn,
+        "by": plan.by.urn,
+        "items": [
+            {**item.document, "state": RequestState.OPEN.value, "ways": list(ways), "denied_by": []}
+            for item, ways in zip(plan.asked_body.items, plan.ways, strict=True)
+        ],
+        "until": _format(plan.until),
+        "reason": plan.asked_body.reason,
+        "ticket": plan.asked_body.ticket or None,
+        "confirmed": sorted(plan.asked_body.confirmed),
+        "rule": None if plan.is_blind else plan.rule.urn or None,
+        "steps": []
+        if plan.is_blind
+        else [
+            {
+                "name": step.name,
+                "approvers": list(step.urns),
+                "needs": step.needs or "all",
+                "due": None if step.within is None or index else _format(plan.now + step.within),
+                "state": RequestStep.State.LATER.value if index else RequestStep.State.WAITING.value,
+                "decisions": [],
+            }
+            for index, step in enumerate(plan.steps)
+        ],
+        "trail": [],
+        "created": None,
+        "version": 0,
+        "renews": None,
+        "missing": list(plan.missing),
+    }
+
+
+def _present_step(step: RequestStep) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "approvers": step.urns,
+        "needs": step.needs or "all",
+        "due": _format(step.due),
+        "state": step.state,
+        "decisions": [
+            {
+                "by": decision.by,
+                "time": _format(decision.time),
+                "decision": "agreed" if decision.is_agreement else "denied",
+                "note": decision.note or None,
+            }
+            for decision in step.decisions.all()
+        ],
+    }
+
+
+def _present_trail(request: SubmittedRequest, *, is_hidden: bool) -> Sequence[Mapping[str, Any]]:
+    return [
+        {
+            "time": _format(line.time),
+            "by": None if is_hidden and line.by not in (request.by, request.actor) else line.by,
+            "what": line.what,
+            "note": line.note or None,
+            **({"alone": True} if line.is_alone else {}),
+        }
+        for line in request.trail.all()
+    ]
+
+
+def _format(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat().replace("+00:00", "Z")

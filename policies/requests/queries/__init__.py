@@ -1,0 +1,1 @@
+"""Lists of requests, for those who may read them."""

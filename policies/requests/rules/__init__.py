@@ -1,0 +1,1 @@
+"""Approval rules: what they say, which of them is for a request, and their writes."""

@@ -1,0 +1,1 @@
+"""Writes of requests: asking, deciding, granting, and what ends by itself."""

@@ -1,0 +1,170 @@
+"""What is asked for: what a refused question lacks, or a place in a group or among the holders of a role."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from policies.engine import families
+from policies.engine.families import vocabulary
+from policies.engine.model import Actor, Decision, DecisionCode, Effect, Statement
+from policies.engine.requirements import privilege_requirement
+from policies.engine.snapshot import Snapshot
+from policies.kept_settings import kept_settings
+from policies.pdp import authorizer, snapshot_store
+from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.pdp.request_facts import FactStaging
+
+#: Refusals that a change can turn into an allow; of others it is not a matter of privileges.
+_CHANGEABLE_CODES = frozenset({DecisionCode.IMPLICIT_DENY, DecisionCode.EXPLICIT_DENY})
+
+
+class AskedItem(Protocol):
+    """What an actor asks for.
+
+    `places` are the privileges that it is, by entity (None: the platform); none where it is no matter of these.
+    """
+
+    @property
+    def actor(self) -> Actor:
+        """The actor as it is."""
+
+    @property
+    def places(self) -> Mapping[str | None, tuple[str, ...]]:
+        """The privileges by entity."""
+
+    @property
+    def is_changeable(self) -> bool:
+        """Whether the actor lacks it, and some change of access could give it."""
+
+    def list_entities(self) -> frozenset[str]:
+        """Return the entities that it is about."""
+
+    def is_given(self, actor: Actor, snapshot: Snapshot, stage_facts: FactStaging) -> bool:
+        """Whether the actor, as a change leaves it, has it in a snapshot, with facts as the change leaves them."""
+
+    def count_new(self) -> int:
+        """Return how many privileges, one on each place, are new by it as such."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedHolding:
+    """A group or role (its URN) that an actor asks to be in, or to hold. What that gives is all beside it."""
+
+    actor: Actor
+    urn: str
+
+    @property
+    def places(self) -> Mapping[str | None, tuple[str, ...]]:
+        """Nothing: privileges follow from it, and are none of it."""
+        return {}
+
+    @property
+    def is_changeable(self) -> bool:
+        """Whether the actor is active, and not in it already."""
+        return self.actor.is_active and self.urn not in self.actor.groups | self.actor.roles
+
+    def list_entities(self) -> frozenset[str]:
+        """Return nothing: groups and roles are told as people are."""
+        return frozenset()
+
+    def is_given(self, actor: Actor, snapshot: Snapshot, stage_facts: FactStaging) -> bool:  # noqa: ARG002
+        """Whether the actor is in the group, or holds the role."""
+        return self.urn in actor.groups | actor.roles
+
+    def count_new(self) -> int:
+        """Return 0."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAccess:
+    """A question of an actor, with the decision of this moment."""
+
+    actor: Actor
+    request: AccessRequest
+    decision: Decision
+
+    @classmethod
+    def load(cls, *, actor: Actor, request: AccessRequest) -> "AskedAccess":
+        """Ask the question. It is neither counted nor logged: nobody acts on the answer."""
+        (decision,) = authorizer.decide_staged(requests=[(actor, request)], snapshot=snapshot_store.get_current())
+        return cls(actor, request, decision)
+
+    @property
+    def is_changeable(self) -> bool:
+        """Whether it is refused, and some change of access could allow it."""
+        return self.decision.code in _CHANGEABLE_CODES and bool(self.decision.missing)
+
+    @property
+    def denies(self) -> tuple[Statement, ...]:
+        """The statements that deny it, if any do."""
+        if self.decision.code is not DecisionCode.EXPLICIT_DENY:
+            return ()
+        return tuple(statement for statement in self.decision.statements if statement.effect is Effect.DENY)
+
+    @property
+    def places(self) -> Mapping[str | None, tuple[str, ...]]:
+        """The privileges that are missing by entity (None: the platform), by the shortest list that suffices.
+
+        What is missing on a sub-resource is given on the resource: one statement has to cover the whole question.
+        """
+        privileges_by_place: dict[str | None, list[str]] = defaultdict(list)
+        for missing in self.decision.missing:
+            is_subresource = self.request.resource is not None and missing.entity in self.request.subresources
+            entity = self.request.resource.urn if is_subresource and self.request.resource else missing.entity
+            privileges_by_place[entity].append(missing.privilege)
+        return {entity: tuple(dict.fromkeys(names)) for entity, names in privileges_by_place.items()}
+
+    def select_places(self, *, are_granted: bool) -> Mapping[str | None, tuple[str, ...]]:
+        """Return the places with those of their privileges that grants give, or those that policies of people give."""
+        places = {}
+        for entity, names in self.places.items():
+            chosen = tuple(name for name in names if _is_given_by_grants(name, entity) is are_granted)
+            if chosen:
+                places[entity] = chosen
+        return places
+
+    def list_entities(self) -> frozenset[str]:
+        """Return the entity that is asked about, and those on which something is missing."""
+        urns = {entity for entity in self.places if entity is not None}
+        asked_urn = self.request.resource.urn if self.request.resource is not None else ""
+        return frozenset(urns | ({asked_urn} if asked_urn else set()))
+
+    def is_given(self, actor: Actor, snapshot: Snapshot, stage_facts: FactStaging) -> bool:
+        """Whether the question is allowed."""
+        (decision,) = authorizer.decide_staged(
+            requests=[(actor, self.request)], snapshot=snapshot, stage_facts=stage_facts
+        )
+        return decision.is_allowed
+
+    def count_new(self) -> int:
+        """Return how many privileges, one on each place, are new: those that are missing, and what they imply."""
+        widen = vocabulary.load_datahub().widen
+        questions = [
+            AccessRequest(privilege_requirement(name), ResourceRef(entity) if entity else None)
+            for entity, names in self.places.items()
+            for name in sorted(widen(names))
+        ]
+        decisions = authorizer.decide_staged(
+            requests=[(self.actor, question) for question in questions], snapshot=snapshot_store.get_current()
+        )
+        return sum(not decision.is_allowed for decision in decisions)
+
+    @property
+    def is_for_policies(self) -> bool:
+        """Whether every missing privilege is one that a policy for a person, or a grant, can name."""
+        return all(
+            _is_given_by_grants(name, entity) or _is_of_policies(name)
+            for entity, names in self.places.items()
+            for name in names
+        )
+
+
+def _is_given_by_grants(privilege: str, entity: str | None) -> bool:
+    return entity is not None and families.is_granted([privilege])
+
+
+def _is_of_policies(privilege: str) -> bool:
+    """Whether policies that name people list this privilege: Datazone's apply to roles alone."""
+    return privilege in vocabulary.load_datahub().names or privilege in kept_settings.CUSTOM_PRIVILEGES

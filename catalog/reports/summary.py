@@ -113,7 +113,7 @@ class Summary:
             for item in _list_objects(summary, "charts")
             if "name" in item
         )
-        texts = (tuple(_list_texts(summary, name)) for name in ("notes", "warnings", "unjudged"))
+        texts = (_list_texts(summary, name) for name in ("notes", "warnings", "unjudged"))
         return cls(numbers, tuple(chart for chart in charts if chart.bars), *texts)
 
     @property
@@ -147,9 +147,9 @@ def _list_objects(document: Any, name: str) -> Sequence[Mapping[str, Any]]:
     return [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
 
 
-def _list_texts(document: Any, name: str) -> Sequence[str]:
+def _list_texts(document: Any, name: str) -> tuple[str, ...]:
     items = document.get(name) if isinstance(document, Mapping) else None
-    return [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
+    return tuple(item for item in items if isinstance(item, str)) if isinstance(items, list) else ()
 
 
 def _has_number(document: Mapping[str, Any], *, key: str = "value") -> bool:

@@ -66,15 +66,15 @@ def loaded_rows(
                 "urn:li:role:r",
                 None,
                 None,
-                None,
                 export,
-                "grants.csv:2",
                 "REVOKE …",
                 key,
                 None,
                 None,
                 fingerprint,
                 None,
+                None,
+                "grants.csv:2",
             ],
         )
         for place, key in enumerate(keys)

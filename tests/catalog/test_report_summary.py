@@ -24,7 +24,7 @@ def test_numbers_and_charts_are_read_in_their_order():
     [
         None,
         [],
-        {"numbers": 3, "charts": "none", "notes": "none", "unjudged": [1, None]},
+        {"numbers": 3, "charts": "none", "notes": "none", "unjudged": [1, None], "warnings": 1},
         {"numbers": [{"title": "x", "value": True}, {"value": 1}, "x"], "charts": [{"bars": []}, {"name": "x"}]},
         {"charts": [{"name": "x", "bars": [{"value": 1}, {"label": "x", "value": "1"}]}]},
     ],

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from catalog.reports.kinds.role_mapping_check.blocks import LineNumbers, collect_blocks
-from catalog.reports.kinds.warehouse_usage.readers import read_history
+from catalog.reports.kinds.role_mapping_check.readers import read_history
 from catalog.warehouses.history import HistoryRowKind
 from catalog.warehouses.registry import list_warehouses
 from catalog.warehouses.warehouse import BadExports, Export

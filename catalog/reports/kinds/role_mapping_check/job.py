@@ -82,8 +82,8 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     (export_list, source, declared_access), uncompared = compare_readable(job, all_exports, read_access)
     facts, survey = source.facts, source.survey
     uncompared_rows = describe_uncompared(all_exports, uncompared), list_uncompared_files(uncompared)
-    ages_task = threads.start(lambda: measure_ages(job, all_exports, find_newest(facts, survey)))
     accounts = RowAccounts(facts, survey, source.grants)
+    ages_task = threads.start(lambda: measure_ages(job, all_exports, find_newest(facts, survey)))
     bad_row_count = threads.start(
         lambda: _write_accounts(job, accounts, export_list, ages_task.get_result(), *uncompared_rows)
     )
@@ -100,13 +100,14 @@ def _compare_exports(job: Job, stages: Stages, threads: JobThreads) -> Summary:
     job.write_rows(tables.FINDINGS, findings)
     job.write_rows(tables.COMPLIANCE, _build_compliance(comparison.reach.get_result()))
     policies_table.get_result()
-    ages = ages_task.get_result()
+    # What is said of an export that is not compared is that it is not.
+    ages = [age for age in ages_task.get_result() if age.export not in uncompared]
     listing = _describe_listing(access_tables.get_result(), declared_access)
     summary = replace(
         _build_summary(findings, bad_row_count.get_result(), uncompared_count=len(uncompared)),
         notes=tuple(filter(None, (*circles.get_result(), *list_notes(ages), listing))),
-        warnings=list_warnings(job, ages),
         unjudged=list_unjudged(uncompared),
+        warnings=list_warnings(job, ages),
     )
     print_progress("Done", 3, 3)
     return summary
@@ -134,7 +135,7 @@ def _iterate_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def _describe_listing(listed_count: int, declared_access: declared.DeclaredAccess) -> str:
+def _describe_listing(listed_count: int, declared_access: DeclaredAccess) -> str:
     """Return the sentence about datasets of which access is not listed, "" where all is."""
     total = declared_access.datasets.count()
     if listed_count >= total:

@@ -1,6 +1,8 @@
-"""Reads the facts of an export as its warehouse does. Rows are parsed in parallel and never collected."""
+"""Reads the facts and the history of exports as their warehouses do. Rows are parsed in parallel, never collected."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import reduce
 from urllib.parse import unquote
 
@@ -16,17 +18,31 @@ _SCHEME_PATTERN = re.compile("^[a-z0-9]+:/*")
 
 def read_facts(spark: SparkSession, folder: str, export: Export) -> DataFrame:
     """Return the facts of all files of an export. Raises BadExports when a file is missing or lacks a column."""
-    try:
+    with _name_missing_files(folder, export):
         frames = [
             *export.warehouse.read_grants(spark, folder, export),
             *export.warehouse.read_policies(spark, folder, export),
         ]
+    return reduce(DataFrame.union, frames)
+
+
+def read_history(spark: SparkSession, folder: str, export: Export) -> DataFrame:
+    """Return the history of an export. Raises BadExports when a file is missing or lacks a column."""
+    with _name_missing_files(folder, export):
+        histories = [export.warehouse.read_history(spark, folder, export, pattern) for pattern in export.usage]
+    return reduce(DataFrame.union, histories)
+
+
+@contextmanager
+def _name_missing_files(folder: str, export: Export) -> Iterator[None]:
+    """Raise BadExports where Spark does not find a file of an export."""
+    try:
+        yield
     except AnalysisException as error:
         if not is_path_missing(str(error)):
             raise
         name = _find_missing_name(folder, error)
         raise BadExports(f"The export {export.name} names files that are not there: {name}.") from error
-    return reduce(DataFrame.union, frames)
 
 
 def _find_missing_name(folder: str, error: AnalysisException) -> str:

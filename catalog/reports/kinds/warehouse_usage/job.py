@@ -17,6 +17,7 @@ from catalog.reports.kinds.role_mapping_check.declared import DeclaredAccess
 from catalog.reports.kinds.role_mapping_check.differences import Stage
 from catalog.reports.kinds.role_mapping_check.entries import find_entries
 from catalog.reports.kinds.role_mapping_check.reach import find_reach
+from catalog.reports.kinds.role_mapping_check.readers import read_history
 from catalog.reports.kinds.role_mapping_check.role_closure import compute_role_closure
 from catalog.reports.kinds.role_mapping_check.run_inputs import (
     check_headers,
@@ -30,7 +31,6 @@ from catalog.reports.kinds.role_mapping_check.source_access import read_surveyed
 from catalog.reports.kinds.role_mapping_check.stages import Stages
 from catalog.reports.kinds.warehouse_usage import attribution, proposals, result_rows, results, undeclared, uses
 from catalog.reports.kinds.warehouse_usage.attribution import HeldAccess
-from catalog.reports.kinds.warehouse_usage.readers import read_history
 from catalog.reports.kinds.warehouse_usage.uses import HistoryCoverage
 from catalog.reports.spark.job import Job, JobProgram, print_progress
 from catalog.reports.spark.job_threads import JobThreads

@@ -255,7 +255,7 @@ def test_datahubs_assignment_replaces_and_skips(system, user, group, role):
 
 def test_assigning_costs_the_same_for_any_number(system, user, role, django_assert_max_num_queries):
     steward, urns = role("steward").urn, [user(f"u{number}").urn for number in range(30)]
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(19):
         assert len(roles.assign(role=steward, actors=urns, by=system, channel=DOOR).assigned_urns) == 30
 
 

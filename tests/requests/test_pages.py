@@ -42,6 +42,8 @@ def test_a_request_goes_from_the_form_to_the_owner_and_is_granted(people: dict[s
     sent = people["jo"].post(url, {**form, "reason": "for the audit"}, follow=True)
     assert "The request is sent." in text_of(sent)
     request = SubmittedRequest.objects.get()
+    again = text_of(people["jo"].get(url, {"privilege": "EDIT_ENTITY_TAGS", "resource": ORDERS}))
+    assert "Open the request" in again
     page = reverse("request", args=[request.urn])
     assert "Approve" not in text_of(people["jo"].get(page))
     assert people["bob"].get(page).status_code == 404

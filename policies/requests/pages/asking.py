@@ -131,7 +131,8 @@ def _look(
         plan = make_plan(read_asked(body), by=get_actor(request), is_preview=True)
     except (Invalid, Conflict, Forbidden, Busy) as refusal:
         if is_first:
-            return {"refusal": refusal.detail}
+            open_urn = refusal.members.get("urn", "")
+            return {"refusal": refusal.detail, "open_url": reverse("request", args=[open_urn]) if open_urn else ""}
         if form.is_bound and not form.errors:
             _add_problems(form, refusal)
         return {}

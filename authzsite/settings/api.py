@@ -45,6 +45,7 @@ SPECTACULAR_SETTINGS = {
         "ReportStatus": "catalog.models.report.Report.Status",
         "VerdictEnum": "policies.requests.ways.way_shape.VERDICTS",
         "GuardrailStatus": "policies.models.guardrail.Guardrail.Status",
+        "ApprovalRuleState": "policies.models.approval_rule.ApprovalRule.State",
         "RequestState": "policies.models.request.RequestState",
     },
     "DEFAULT_GENERATOR_CLASS": "policies.http.api.openapi_schema.DocumentGenerator",

@@ -9,6 +9,7 @@ from policies.engine import families
 from policies.engine.fact_changes import NO_FACT_CHANGES, FactChanges
 from policies.engine.families.validity import Phase
 from policies.engine.model import Actor, Statement, StatementOrigin
+from policies.engine.selectors import EVERYTHING, OWNER
 from policies.engine.snapshot import Snapshot
 from policies.errors import Invalid, NotFound
 from policies.models import Policy
@@ -142,6 +143,10 @@ class StagedWorld:
         before = snapshot_store.get_current()
         statements_by_urn = {urn: _compile_current(policy) for urn, policy in self.policies.items()}
         stages = [stage.load_changes() for stage in self._fact_stages.values()]
+        # Deletions take people out of the owners of entities, which is not worked out for each entity.
+        self.people.is_complete &= not any(
+            _depends_on_owner(statement, self.people.deleted_urns) for statement in before.statements
+        )
         return ChangedWorld(
             self.by,
             before,
@@ -155,6 +160,16 @@ class StagedWorld:
             is_provable=is_provable,
             is_replayable=is_replayable,
         )
+
+
+def _depends_on_owner(statement: Statement, urns: Collection[str]) -> bool:
+    """Whether a statement covers other entities once these people own nothing."""
+    return any(
+        criterion.field == OWNER and criterion.holds(frozenset((urn,))) != criterion.holds(frozenset())
+        for urn in urns
+        for selector in (statement.resources, statement.subresources or EVERYTHING)
+        for criterion in selector.criteria
+    )
 
 
 def _compile_current(policy: Policy | None) -> tuple[Statement, ...]:

@@ -22,6 +22,8 @@ _CHANGE_CHANNELS = {
     "migration": "Upgrade",
     "oidc": "Sign-in with an identity provider",
     "preview": "Preview",
+    "reports": "Reports",
+    "watch": "Watch over sign-ins and refusals",
 }
 
 

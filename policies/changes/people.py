@@ -55,6 +55,8 @@ class StagedPeople:
         self.states: dict[str, bool] = {}
         #: Groups and roles that are deleted.
         self.deleted_urns: set[str] = set()
+        #: Users and groups that are deleted: nothing is owned by them any more.
+        self.deleted_owners: set[str] = set()
         #: Whether nobody was left out for being one too many.
         self.is_complete = True
         self._stored_roles: Mapping[str, frozenset[str]] = {}

@@ -145,7 +145,7 @@ class StagedWorld:
         stages = [stage.load_changes() for stage in self._fact_stages.values()]
         # Deletions take people out of the owners of entities, which is not worked out for each entity.
         self.people.is_complete &= not any(
-            _depends_on_owner(statement, self.people.deleted_urns) for statement in before.statements
+            _depends_on_owner(statement, self.people.deleted_owners) for statement in before.statements
         )
         return ChangedWorld(
             self.by,

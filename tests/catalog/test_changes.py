@@ -152,7 +152,7 @@ def compare_with_writes(changes: Sequence[Change], privileges: Sequence[str] = s
     found = find_net_change(world.finish(), EffectQuestion(1000, privileges))
     if not found.is_exact:
         # Whom a policy names as owner of what it covers is taken out of the owners by its deletion.
-        assert world.people.deleted_urns
+        assert world.people.deleted_owners
         return
     was, known_urns, deleted = list_allowed(before, privileges), list_resources(), load_deleted(changes, before)
     assert [is_possible(partial(change.apply, **BY_SYSTEM)) for change in changes] == staged

@@ -100,6 +100,7 @@ class DeleteUser(AccountChange):
         users.require_removal(urn=self.user, by=world.by)
         people_writer.refuse_narrowing(users.get_removable_user(self.user))
         world.people.states[self.user] = False
+        world.people.deleted_owners.add(self.user)
 
     def apply(self, *, by: Actor, channel: str, reason: str = "") -> None:  # noqa: ARG002 - nothing keeps the reason
         """Delete the user."""
@@ -140,6 +141,7 @@ class DeleteGroup(Change):
         for urn in world.people.limit_people(members.values_list("user__urn", flat=True)):
             world.people.memberships[urn][self.group] = LOST
         world.people.deleted_urns.add(self.group)
+        world.people.deleted_owners.add(self.group)
 
     def apply(self, *, by: Actor, channel: str, reason: str = "") -> None:  # noqa: ARG002 - nothing keeps the reason
         """Delete the group."""

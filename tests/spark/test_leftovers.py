@@ -4,7 +4,9 @@ import os
 import select
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,6 +25,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.own_spark("ends in the middle")]
 JOB = "catalog.reports.kinds.effective_access.job"
 
 _END_SECONDS = 10
+
+#: The program of Python processes that Spark starts.
+DAEMON = "pyspark.daemon"
 
 
 @pytest.fixture
@@ -43,6 +48,7 @@ class Run:
         self.source, self.spark_folder, self.target = source, spark_folder, source.with_name("out")
         self.files: set[str] = set()
         self.processes: set[int] = set()
+        self.has_ended = threading.Event()
 
     def start(self, *, killed: str = "", is_cancelled: bool = False) -> None:
         """Run the job; once it counts, kill a program of it, or cancel it."""
@@ -52,18 +58,35 @@ class Run:
                 return True
             self.files = {file.name for file in self.spark_folder.rglob("*")}
             self.processes = list_processes(self.spark_folder)
-            for process in self.processes:
-                if killed and is_program(process, killed):
-                    os.kill(process, signal.SIGKILL)
+            if killed == DAEMON:
+                killing.submit(self.kill_as_they_come)
+            elif killed:
+                self.kill(killed)
             return not is_cancelled
 
-        launcher.run(
-            module=JOB,
-            source=parse_address(self.source),
-            target=parse_address(self.target),
-            spark_folder=self.spark_folder,
-            on_progress=interfere,
-        )
+        with ThreadPoolExecutor(1) as killing:
+            try:
+                launcher.run(
+                    module=JOB,
+                    source=parse_address(self.source),
+                    target=parse_address(self.target),
+                    spark_folder=self.spark_folder,
+                    on_progress=interfere,
+                )
+            finally:
+                self.has_ended.set()
+
+    def kill(self, program: str) -> None:
+        """Kill the processes of a program."""
+        for process in list_processes(self.spark_folder):
+            if is_program(process, program):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
+    def kill_as_they_come(self) -> None:
+        """Kill Python processes of Spark until the job has ended: it starts them when it has rows for them."""
+        while not self.has_ended.wait(0.01):
+            self.kill(DAEMON)
 
     def assert_nothing_is_left(self) -> None:
         """Check that there was something, and that nothing of it is left."""
@@ -117,7 +140,7 @@ def test_a_cancelled_job_leaves_nothing(source: Path, tmp_path: Path):
     [
         ("python", "The job was killed from outside (SIGKILL), most likely because"),
         ("java", "The Java program of Spark ended before the report was finished, most likely because"),
-        ("pyspark.daemon", "A Python process of Spark ended before the report was finished, most likely because"),
+        (DAEMON, "A Python process of Spark ended before the report was finished, most likely because"),
     ],
 )
 def test_a_killed_job_leaves_nothing_and_says_what_was_killed(

@@ -8,7 +8,8 @@ from pyspark.sql import SparkSession
 
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
 
-pytestmark = pytest.mark.spark
+#: One job about nine exports takes 50 processor seconds: the golden exports of each system are what `make test` runs.
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
 
 GRANT = "owner_name,grantor_name,grantee_name,privilege_type,is_grantable"
 RELATIONS = f"database_name,schema_name,relation_name,relation_kind,{GRANT}"

@@ -145,7 +145,7 @@ class StagedWorld:
         stages = [stage.load_changes() for stage in self._fact_stages.values()]
         # Deletions take people out of the owners of entities, which is not worked out for each entity.
         self.people.is_complete &= not any(
-            _depends_on_owner(statement, self.people.deleted_owners) for statement in before.statements
+            _is_about_owner(statement, self.people.deleted_owners) for statement in before.statements
         )
         return ChangedWorld(
             self.by,
@@ -162,7 +162,7 @@ class StagedWorld:
         )
 
 
-def _depends_on_owner(statement: Statement, urns: Collection[str]) -> bool:
+def _is_about_owner(statement: Statement, urns: Collection[str]) -> bool:
     """Whether a statement covers other entities once these people own nothing."""
     return any(
         criterion.field == OWNER and criterion.holds(frozenset((urn,))) != criterion.holds(frozenset())

@@ -34,7 +34,8 @@ from policies.identity.api import bearer_authentication
 from policies.identity.services import access_tokens
 from policies.kept_settings import kept_settings
 from policies.outages import find_outage
-from policies.pdp import authorizer, decision_log, fact_cache
+from policies.pdp import authorizer, fact_cache
+from policies.pdp.log import decision_log
 from policies.pdp.thread_connection import close_used_connections
 from policies.propagation import metrics
 

@@ -15,7 +15,8 @@ def _start_application() -> "WsgiApplication":
     """Return the application, which a worker of `authzsite.serving` has inherited, and start the threads beside it."""
     application = preload.build_application()
     from authzsite import later_views
-    from policies.pdp import decision_log, snapshot_listener, snapshot_store
+    from policies.pdp import snapshot_listener, snapshot_store
+    from policies.pdp.log import decision_log
 
     snapshot_store.record_inherited()
     decision_log.start()

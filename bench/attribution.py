@@ -40,7 +40,7 @@ def main() -> None:
     policies, users, entities = map(int, sizes)
     os.sched_setaffinity(0, {SERVER})
     from bench.site.wsgi import application
-    from policies.pdp import decision_log
+    from policies.pdp.log import decision_log
 
     company = Company(policies, users=users, entities=entities)
     asked = list_questions(company, min(2 * QUESTIONS, users // 2 * 2))

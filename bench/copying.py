@@ -13,7 +13,7 @@ from bench import filling, snapshots
 from bench.worlds import Company
 from catalog.aspects.facet_fields import WORD
 from catalog.models import Entity, Facet
-from policies.pdp import bulk_insert
+from policies.pdp.log import bulk_insert
 
 #: The index that is made again afterwards, which is quicker than keeping it while rows come.
 _INDEX = "facet_by_value"

@@ -33,8 +33,8 @@ ROOMS = {
     ),
     "decision": ("policies/engine/", "policies/pdp/authorizer.py", "policies/pdp/snapshot_store.py"),
     "decision log": (
-        *("policies/pdp/decision_log.py", "policies/pdp/bulk_insert.py"),
-        *("policies/pdp/use_counts.py", "policies/pdp/use_writing.py"),
+        *("policies/pdp/log/decision_log.py", "policies/pdp/log/bulk_insert.py"),
+        *("policies/pdp/log/use_counts.py", "policies/pdp/log/use_writing.py"),
     ),
     "counters": (
         *("policies/propagation/metrics.py", "policies/propagation/metric_buffer.py"),

@@ -14,7 +14,7 @@ from django.test import override_settings
 
 from authzsite.wsgi import application as product  # the settings are named by the line above
 from bench.site.plain import answer_plainly
-from policies.pdp import decision_log
+from policies.pdp.log import decision_log
 
 if os.environ.get("BENCH_WITHOUT_LOG"):
     decision_log.stop()

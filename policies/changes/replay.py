@@ -21,10 +21,11 @@ from policies.engine import access_change, fact_changes
 from policies.engine.postings import Postings
 from policies.engine.selectors import GROUP_MEMBERSHIP, OWNER, Resource
 from policies.errors import Invalid
-from policies.pdp import actor_resolution, authorizer, decision_log_queries, ports
+from policies.pdp import actor_resolution, authorizer, ports
 from policies.pdp.access_requests import AccessRequest, ResourceRef
-from policies.pdp.decision_log import CUT_MARK
-from policies.pdp.decision_log_queries import LoggedQuestion, LoggedText
+from policies.pdp.log import decision_log_queries
+from policies.pdp.log.decision_log import CUT_MARK
+from policies.pdp.log.decision_log_queries import LoggedQuestion, LoggedText
 from policies.pdp.request_facts import FactStaging
 from policies.pdp.requirement_text import parse_requirement
 from policies.writes import required_privileges

@@ -9,7 +9,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from policies.models import ChangeEvent, LoggedDecision
-from policies.pdp import authorizer, decision_log_queries
+from policies.pdp import authorizer
+from policies.pdp.log import decision_log_queries
 from policies.writes import change_log_queries
 
 

@@ -10,7 +10,8 @@ from django.db.models import Q, QuerySet
 from policies.errors import CursorExpired
 from policies.models import EventCursor, OutboxEvent, PolicyVersion
 from policies.models.outbox import BEGINNING, SCHEMA, Position
-from policies.pdp import authorizer, retention
+from policies.pdp import authorizer
+from policies.pdp.log import retention
 
 #: Most events that are read at once.
 MAX_EVENTS = 1_000

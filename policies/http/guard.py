@@ -23,7 +23,8 @@ from rest_framework.request import Request
 from policies.engine.model import Actor
 from policies.engine.requirements import Requirement
 from policies.http import unanswered_posts
-from policies.pdp import authorizer, decision_log, fact_cache
+from policies.pdp import authorizer, fact_cache
+from policies.pdp.log import decision_log
 
 if TYPE_CHECKING:
     from rest_framework.views import APIView  # a circular import at run time

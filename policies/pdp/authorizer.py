@@ -19,9 +19,10 @@ from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import Forbidden
 from policies.kept_settings import kept_settings
-from policies.pdp import decision_log, display_names, known_privileges, per_snapshot, snapshot_store
+from policies.pdp import display_names, known_privileges, per_snapshot, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.bound_value import BoundValue
+from policies.pdp.log import decision_log
 from policies.pdp.ports import grant_source, import_port
 from policies.pdp.request_facts import FactStaging, GrantLoader, RequestFacts, build_resource, load_resources
 from policies.propagation import metrics

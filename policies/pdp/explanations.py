@@ -22,14 +22,7 @@ from policies.engine.selectors import Resource
 from policies.engine.snapshot import Snapshot
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp import (
-    authorizer,
-    display_names,
-    inverse_queries,
-    known_privileges,
-    snapshot_store,
-    timed_policies,
-)
+from policies.pdp import authorizer, display_names, inverse_queries, known_privileges, snapshot_store, timed_policies
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.ports import facet_source
 

@@ -12,7 +12,8 @@ from django.core.cache import cache
 from django.db import close_old_connections
 from django.utils import timezone
 
-from policies.pdp import decision_log_queries, policy_change_events, retention, snapshot_store, use_queries
+from policies.pdp import policy_change_events, snapshot_store
+from policies.pdp.log import decision_log_queries, retention, use_queries
 
 #: Rows deleted by one statement.
 DELETE_BATCH_SIZE = 1_000

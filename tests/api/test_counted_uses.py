@@ -12,7 +12,8 @@ from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import roles
 from policies.models import DailyUse, LoggedDecision
-from policies.pdp import authorizer, decision_log
+from policies.pdp import authorizer
+from policies.pdp.log import decision_log
 from tests.api.conftest import DOOR
 
 pytestmark = pytest.mark.django_db(transaction=True)

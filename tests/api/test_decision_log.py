@@ -9,7 +9,8 @@ import pytest
 from catalog.ingest import apply
 from catalog.ingest.apply import Proposal
 from policies.models import LoggedDecision
-from policies.pdp import authorizer, decision_log
+from policies.pdp import authorizer
+from policies.pdp.log import decision_log
 from tests.api.conftest import DOOR, pointers_of, problem_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,7 +15,8 @@ from policies.authoring.services.policy_drafts import PolicyInput
 from policies.changes import replay
 from policies.identity.services import groups, users
 from policies.models import LoggedDecision
-from policies.pdp import authorizer, decision_log
+from policies.pdp import authorizer
+from policies.pdp.log import decision_log
 from tests.api.conftest import document_of, problem_of
 from tests.api.test_preview import ADA, CREW, ITEMS, JO, NEW, OLD, ORDERS, PREVIEW, granting, put, store
 from tests.catalog.conftest import said, tell

@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from catalog.entities import bootstrap
 from policies.models import LoggedDecision, User
-from policies.pdp import authorizer, decision_log_queries
+from policies.pdp import authorizer
+from policies.pdp.log import decision_log_queries
 
 
 def test_the_document_is_valid_and_without_warnings(tmp_path):

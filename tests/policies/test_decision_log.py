@@ -13,10 +13,11 @@ from policies.engine.model import Decision, DecisionCode, Effect, Statement, Sta
 from policies.engine.requirements import Need, Requirement, any_of_requirement, privilege_requirement
 from policies.engine.selectors import ActorMatch, Selector
 from policies.models import LoggedDecision
-from policies.pdp import decision_log, decision_log_queries, requirement_text
+from policies.pdp import requirement_text
 from policies.pdp import tasks as pdp_tasks
-from policies.pdp.decision_log import BufferedLogWriter, Entry, RequestChannel, RequestContext
-from policies.pdp.decision_log_queries import LogPosition
+from policies.pdp.log import decision_log, decision_log_queries
+from policies.pdp.log.decision_log import BufferedLogWriter, Entry, RequestChannel, RequestContext
+from policies.pdp.log.decision_log_queries import LogPosition
 
 JO = "urn:li:corpuser:jo"
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

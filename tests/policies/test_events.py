@@ -26,8 +26,9 @@ from policies.identity.services import access_tokens, groups, roles, users
 from policies.models import ChangeEvent, ChangeSet, EventCursor, OutboxEvent, PolicyVersion, open_event_write
 from policies.models.outbox import BEGINNING, Position, build_event
 from policies.models.writes import WriteTransaction
-from policies.pdp import due_changes, retention, snapshot_store
+from policies.pdp import due_changes, snapshot_store
 from policies.pdp.authorizer import SYSTEM
+from policies.pdp.log import retention
 from policies.writes.timed_holders import TimedHolder
 from tests.clocks import Move, move_clocks
 from tests.worlds import document

@@ -12,9 +12,9 @@ from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import users
 from policies.models import ChangeEvent, ChangeSet, OutboxEvent, PolicyEvent, PolicyVersion
-from policies.pdp import retention
 from policies.pdp import tasks as pdp_tasks
 from policies.pdp.authorizer import SYSTEM
+from policies.pdp.log import retention
 from tests.worlds import document
 
 pytestmark = pytest.mark.django_db

@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import DatabaseError, transaction
 
-from policies.pdp import bulk_insert
+from policies.pdp.log import bulk_insert
 
 pytestmark = pytest.mark.django_db
 

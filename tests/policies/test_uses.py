@@ -18,12 +18,13 @@ from policies.engine.requirements import any_of_requirement, privilege_requireme
 from policies.engine.selectors import ActorMatch, Selector
 from policies.identity.services import users
 from policies.models import DailyUse, UseCounter, UseGap
-from policies.pdp import authorizer, decision_log, snapshot_store, use_queries, use_writing
+from policies.pdp import authorizer, snapshot_store
 from policies.pdp import tasks as pdp_tasks
 from policies.pdp.access_requests import AccessRequest
-from policies.pdp.decision_log import RequestChannel
-from policies.pdp.use_counts import UseCounts
-from policies.pdp.use_writing import ProcessUses, UseWriter
+from policies.pdp.log import decision_log, use_queries, use_writing
+from policies.pdp.log.decision_log import RequestChannel
+from policies.pdp.log.use_counts import UseCounts
+from policies.pdp.log.use_writing import ProcessUses, UseWriter
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -22,7 +22,8 @@ from django.utils import timezone
 from policies import bootstrap
 from policies.identity.services import access_tokens, users
 from policies.models import DailyUse, LoggedDecision, UseCounter, UseGap
-from policies.pdp import authorizer, snapshot_store, use_queries
+from policies.pdp import authorizer, snapshot_store
+from policies.pdp.log import use_queries
 
 ROOT = Path(__file__).parents[2]
 JO = "urn:li:corpuser:jo"

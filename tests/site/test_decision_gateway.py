@@ -20,7 +20,8 @@ from prometheus_client import REGISTRY
 from authzsite.decision_gateway import DecisionGateway, Environ
 from policies import deadlines
 from policies.models import DailyUse, LoggedDecision
-from policies.pdp import decision_log, snapshot_store
+from policies.pdp import snapshot_store
+from policies.pdp.log import decision_log
 from policies.propagation.metric_buffer import metric_buffer
 from tests.api.conftest import make_client, store_policy
 from tests.forgetting import forget_rows

@@ -20,7 +20,7 @@ from catalog.models.report import MAX_KEY_LENGTH
 from catalog.reports.spec import ReportSpec
 from catalog.reports.storage import StorageFolder
 from catalog.reports.tables import ColumnKind, ReportColumn, ResultTable
-from policies.pdp import bulk_insert
+from policies.pdp.log import bulk_insert
 
 SUMMARY_FILE = "summary.json"
 POSITION_COLUMN = "position"

@@ -17,7 +17,8 @@ from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.views import ApiView, PageParameters, build_page_serializer
 from policies.http.guard import needs
 from policies.models import ChangeEvent, LoggedDecision, PolicyEvent, Verb
-from policies.pdp import authorizer, decision_log_queries
+from policies.pdp import authorizer
+from policies.pdp.log import decision_log_queries
 from policies.writes import change_log_queries
 
 POLICIES, PEOPLE, DECISIONS = "policies", "people", "decisions"

@@ -19,8 +19,9 @@ from policies.http.pages.filter_forms import user_urn
 from policies.http.pages.list_and_form_pages import Section, page_view
 from policies.models import LoggedDecision, PolicyEvent, Verb
 from policies.models.event import Event
-from policies.pdp import authorizer, decision_log_queries, display_names, explanations
-from policies.pdp.decision_log_queries import LogPosition
+from policies.pdp import authorizer, display_names, explanations
+from policies.pdp.log import decision_log_queries
+from policies.pdp.log.decision_log_queries import LogPosition
 from policies.writes import change_log_queries
 
 #: The same privilege as at /api/v1/audit/.

@@ -13,7 +13,7 @@ from catalog.reports.kinds.unused_access import tables
 from catalog.reports.kinds.unused_access.usage import UsageRow
 from catalog.reports.spec import Parameter, ParameterType, ReportSpec
 from catalog.reports.storage import StorageFolder
-from policies.pdp import use_queries
+from policies.pdp.log import use_queries
 
 _ROWS_PER_GROUP = 50_000
 

@@ -17,8 +17,8 @@ from django.utils import timezone
 from policies import deadlines
 from policies.models import DailyUse, UseCounter, UseGap, User
 from policies.outages import find_outage
-from policies.pdp import use_counts
-from policies.pdp.use_counts import TakenUses, UseCount, UseCounts, UseKey
+from policies.pdp.log import use_counts
+from policies.pdp.log.use_counts import TakenUses, UseCount, UseCounts, UseKey
 
 log = logging.getLogger(__name__)
 

@@ -30,11 +30,11 @@ from policies.models import LoggedDecision
 from policies.models.decision import MAX_WANTED_LENGTH
 from policies.models.fields import MAX_URN_LENGTH, is_storable, json_text
 from policies.outages import find_outage
-from policies.pdp import bulk_insert
 from policies.pdp.access_requests import AccessRequest
 from policies.pdp.bound_value import BoundValue
+from policies.pdp.log import bulk_insert
+from policies.pdp.log.use_writing import ProcessUses
 from policies.pdp.requirement_text import format_requirement, parse_requirement
-from policies.pdp.use_writing import ProcessUses
 from policies.propagation import metrics
 from policies.propagation.batch_thread import BatchThread
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Max, Min
 
 from policies.models import DailyUse, UseCounter, UseGap
-from policies.pdp.use_writing import LOST_AFTER_SECONDS
+from policies.pdp.log.use_writing import LOST_AFTER_SECONDS
 
 _ROWS_PER_FETCH = 2_000
 

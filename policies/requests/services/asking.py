@@ -1,6 +1,7 @@
 """Asking: a request is stored with its steps, and decided at once where a rule says so."""
 
 import uuid
+from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -9,6 +10,7 @@ from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden
 from policies.models import RequestItem, SubmittedRequest, open_write
 from policies.models.request import REQUEST_PREFIX, UNFINISHED_STATES
+from policies.models.writes import announce_boundaries
 from policies.pdp import authorizer
 from policies.pdp.ports import facet_source
 from policies.requests import chosen_ways
@@ -16,13 +18,15 @@ from policies.requests.asked import AskedBody
 from policies.requests.errors import RequestConflict
 from policies.requests.items import list_entities
 from policies.requests.plan import RequestPlan, build_duplicate, make_plan
-from policies.requests.rules.choice import is_for_item
+from policies.requests.rules.choice import covers_wholly
 from policies.requests.services import deciding, granting, trail
 from policies.requests.services.trail import What
 from policies.requests.services.waiting import begin_step, store_steps
 
 #: Most requests that one person has asked for and nobody has finished.
 MAX_UNFINISHED = 100
+#: Most that one person asks for in a minute, withdrawn ones included.
+MAX_A_MINUTE = 30
 
 
 def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: str = "") -> SubmittedRequest:
@@ -37,6 +41,7 @@ def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: str = "") -> 
         if unfinished.count() >= MAX_UNFINISHED:
             detail = f"You have {MAX_UNFINISHED} requests that are not finished: withdraw some, or wait."
             raise RequestConflict("request.too_many", detail)
+        trail.refuse_too_many(plan.by.urn, limit=MAX_A_MINUTE)
         request = _store(plan)
         trail.add(request, What.ASKED, by=by.urn, note=denial)
         if _is_automatic(plan):
@@ -46,8 +51,18 @@ def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: str = "") -> 
             except (Conflict, Forbidden) as error:
                 trail.add(request, What.COMMENT, by=authorizer.SYSTEM.urn, note=f"Not approved by itself: {error}")
                 request.refresh_from_db()
-        deciding.agree_as_owner(request, plan, channel=channel)
+        _let_owner_agree(request, plan, channel=channel)
     return request
+
+
+def _let_owner_agree(request: SubmittedRequest, plan: RequestPlan, *, channel: str) -> None:
+    """Let an owner who asks for somebody else agree; what cannot be written by that stays open."""
+    try:
+        with transaction.atomic():
+            deciding.agree_as_owner(request, plan, channel=channel)
+    except (Conflict, Forbidden) as error:
+        trail.add(request, What.COMMENT, by=authorizer.SYSTEM.urn, note=f"Not agreed by asking: {error}")
+        request.refresh_from_db()
 
 
 def _store(plan: RequestPlan) -> SubmittedRequest:
@@ -82,14 +97,24 @@ def _store(plan: RequestPlan) -> SubmittedRequest:
             position=position,
             document=dict(item.document),
             entity=item.owned,
-            way=None if ways[position] is None else dict(ways[position] or {}),
+            way=None if (way := ways[position]) is None else chosen_ways.keep(way),
+            ends_at=_bound(plan),
         )
         for position, item in enumerate(asked_body.items)
     )
     first, *_ = store_steps(request, plan.steps)
     begin_step(request, first, now=plan.now)
     request.save(update_fields=["due_at"])
+    if plan.until is not None:
+        announce_boundaries([_bound(plan) or plan.until])
     return request
+
+
+def _bound(plan: RequestPlan) -> datetime | None:
+    """Return the end of what a blind request gives, where its rule allows less than was asked for; else None."""
+    if plan.latest is None or (plan.until is not None and plan.until <= plan.latest):
+        return None
+    return plan.latest
 
 
 def _choose_ways(plan: RequestPlan) -> list[chosen_ways.WayJson | None]:
@@ -111,8 +136,9 @@ def _is_automatic(plan: RequestPlan) -> bool:
         return False
     resources = facet_source().load(urns=list_entities(plan.asked_body.items), fields=terms.scope.resources.fields)
     return all(
-        is_for_item(terms.scope, item, resources, is_permanent=is_permanent)
+        covers_wholly(terms.scope, item, resources, is_permanent=is_permanent)
         and way is not None
+        and not way["gains"]["platform"]
         and not facts.platform_privileges
         and chosen_ways.gives_only(way, item)
         for item, way, facts in zip(plan.asked_body.items, _choose_ways(plan), plan.facts.items, strict=True)

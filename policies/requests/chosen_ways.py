@@ -115,12 +115,12 @@ def keep(way: WayJson) -> dict[str, Any]:
 
 
 def build_cost(way: WayJson) -> tuple[Any, ...]:
-    """Return what is compared when a way is worked out again: what it is, what it gives and takes, and if that is all."""
+    """Return what is compared when a way is worked out again: what it is, gives and takes, and if that is all."""
     return (way["id"], dict(way.get("gains") or {}), dict(way.get("losses") or {}), way.get("is_exact"))
 
 
 def measure_again(way: WayJson, item: RequestedItem, *, actor: str, until: datetime | None) -> WayJson | None:
-    """Return a way as it is now, worked out by the system; in place of one that is none any more the best; else None."""
+    """Return a way as it is now, worked out by the system; in place of one that is none any more the best, if any."""
     ways = [_word_neutrally(one) for one in list_ways(item, actor=actor, until=until, by=authorizer.SYSTEM)]
     return next((renewed for renewed in ways if renewed["id"] == way["id"]), None) or find_best(ways)
 

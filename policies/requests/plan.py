@@ -173,7 +173,7 @@ def _refuse_unknown(items: Sequence[RequestedItem], blind_urns: Collection[str])
 
 
 def _refuse_repeated(items: Sequence[RequestedItem]) -> None:
-    """Raise RequestInvalid for an item that stands in the list twice, however it is written: it would be given twice."""
+    """Raise RequestInvalid for an item that is listed twice, however it is written: it would be given twice."""
     known_items: list[Mapping[str, Any]] = []
     problems = []
     for index, item in enumerate(items):
@@ -197,7 +197,7 @@ def _choose_lists(
 
 
 def _find_shortest(item: RequestedItem, actor: Actor, blind_urns: Collection[str]) -> tuple[str, ...]:
-    """Return the list of which the actor lacks least; of a blind item the one with the fewest names, whatever it has."""
+    """Return the list of which the actor lacks least; of a blind item the one with the fewest names."""
     alternatives = sorted(item.alternatives, key=len)
     if item.entity in blind_urns:
         return alternatives[0]

@@ -67,7 +67,7 @@ def find_change(request: SubmittedRequest, items: Sequence[RequestItem]) -> Requ
             # A renewal moves an end and gives nothing more.
             continue
         renewed = chosen_ways.measure_again(way, load_item(item.document), actor=request.actor, until=find_end(item))
-        if renewed is None or chosen_ways.build_cost(renewed) != chosen_ways.build_cost(way):
+        if renewed is None or way.get("is_renewal") or chosen_ways.build_cost(renewed) != chosen_ways.build_cost(way):
             item.way = None if renewed is None else chosen_ways.keep(renewed)
             item.save(update_fields=["way"])
             changed.append(item.position)

@@ -151,7 +151,12 @@ def test_what_one_may_not_view_tells_nothing_by_any_filter_member_or_time(
             previews.append({**look(jo, item, until=days(30)), "items": None, "until": None})
             answer = ask(jo, item, until=days(30))
             assert answer.status_code == 201
-            bodies.append((answer.json(), {k: v for k, v in answer.headers.items() if k not in ("Content-Length", "X-Request-ID")}))
+            bodies.append(
+                (
+                    answer.json(),
+                    {k: v for k, v in answer.headers.items() if k not in ("Content-Length", "X-Request-ID")},
+                )
+            )
             assert code(ask(jo, item, until=days(30))) == (409, "request.duplicate")
             assert code(ask(jo, {**item, "privilege": "EDIT_ENTITY_DOCS"}, until=None)) == (400, "until.missing")
             assert code(ask(jo, {**item, "privilege": "EDIT_ENTITY_DOCS"}, way="w1")) == (400, "way.unknown")

@@ -31,6 +31,7 @@ from policies.requests import chosen_ways
 from policies.requests.items import load_item
 from policies.requests.pages import wording
 from policies.requests.queries import requests
+from policies.requests.reading import get_request
 from policies.requests.services import deciding, own_requests
 
 SECTION = Section("Requests", "requests")
@@ -122,7 +123,7 @@ def show_request(request: HttpRequest, urn: str) -> HttpResponse:
         request,
         page_template="requests/detail.html",
         fragment_template="requests/detail.html",
-        context=_build_context(requests.get_request(urn=urn, by=actor), actor, form),
+        context=_build_context(get_request(urn=urn, by=actor), actor, form),
         status=status,
     )
 
@@ -130,7 +131,7 @@ def show_request(request: HttpRequest, urn: str) -> HttpResponse:
 @form_view(signed_in)
 def withdraw_request(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation page, and the withdrawal of what is not decided yet."""
-    requests.get_request(urn=urn, by=get_actor(request))
+    get_request(urn=urn, by=get_actor(request))
     return ask_and_act(
         request,
         lambda by, channel: own_requests.withdraw(urn=urn, by=by),  # noqa: ARG005 - every confirmation passes it

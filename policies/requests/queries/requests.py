@@ -11,14 +11,9 @@ from policies.models import RequestDecision, RequestItem, RequestSeat, RequestSt
 from policies.models.request import PRIVILEGE_SEAT, RequestState
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest as Question
-from policies.requests.approvers import is_approver, load_facts
-from policies.requests.items import load_item
-from policies.requests.seats import read_seats
-
-_WAITING = RequestStep.State.WAITING
 
 #: What a page of requests reads beside its rows, in one query each.
-_PARTS = ("items", "steps__decisions", "trail")
+PARTS = ("items", "steps__decisions", "trail")
 
 
 def list_requests(
@@ -44,7 +39,7 @@ def list_requests(
         requests = requests.exclude(Q(is_blind=True) & (Q(actor=by.urn) | Q(by=by.urn)))
     filters = {"state": state, "actor": actor, "rule": rule}
     requests = requests.filter(**{name: value for name, value in filters.items() if value})
-    return requests.prefetch_related(*_PARTS)
+    return requests.prefetch_related(*PARTS)
 
 
 def list_readable(*, by: Actor) -> QuerySet[SubmittedRequest]:
@@ -76,23 +71,10 @@ def filter_to_decide(requests: QuerySet[SubmittedRequest], *, by: Actor) -> Quer
 
 def get_request(*, urn: str, by: Actor) -> SubmittedRequest:
     """Return a request with its parts; raises NotFound for a stranger, as for one that does not exist."""
-    request = list_readable(by=by).filter(urn=urn).prefetch_related(*_PARTS).first()
-    request = request or _find_new(urn, by)
+    request = list_readable(by=by).filter(urn=urn).prefetch_related(*PARTS).first()
     if request is None:
         raise NotFound(f"There is no request {urn}.")
     return request
-
-
-def _find_new(urn: str, by: Actor) -> SubmittedRequest | None:
-    """Return an open request whose step this person may decide since its approvers changed; None for others."""
-    request = SubmittedRequest.objects.select_related("renews").filter(urn=urn, state=RequestState.OPEN)
-    found = request.prefetch_related(*_PARTS).first()
-    step = None if found is None else next((one for one in found.steps.all() if one.state == _WAITING), None)
-    if found is None or step is None:
-        return None
-    facts = load_facts(items=[load_item(item.document) for item in found.items.all()], actor=found.actor, by=found.by)
-    is_seated = any(is_approver(by, read_seats(step, position), facts.items[position]) for position in step.items)
-    return found if is_seated else None
 
 
 def _list_tokens(by: Actor) -> Collection[str]:

@@ -9,10 +9,11 @@ from django.utils import timezone
 
 from policies.engine.errors import InvalidPolicy, Problem
 from policies.engine.model import Actor
-from policies.errors import Conflict, Invalid, NotFound, Stale
+from policies.errors import Conflict, Invalid, Stale
 from policies.models import ApprovalRule, ChangeEvent, Gate, Verb, open_write
 from policies.models.approval_rule import APPROVAL_RULE_PREFIX
 from policies.models.people import MAX_NAME_LENGTH
+from policies.requests.queries import approval_rules
 from policies.requests.rules.choice import MAX_RULES
 from policies.requests.rules.terms import RuleTerms, read_terms
 from policies.writes import managed_rows, required_privileges
@@ -122,9 +123,7 @@ def _find_next_order() -> int:
 
 
 def _get_current(urn: str, *, by: Actor, if_version: int | None) -> ApprovalRule:
-    rule = ApprovalRule.objects.filter(urn=urn).first()
-    if rule is None:
-        raise NotFound(f"There is no approval rule {urn}.")
+    rule = approval_rules.get_rule(urn=urn)
     managed_rows.refuse_managed(rule, by=by)
     if if_version is not None and rule.version != if_version:
         raise Stale(f"{rule.name} is at version {rule.version} now, not {if_version}.")

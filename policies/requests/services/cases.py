@@ -13,7 +13,7 @@ from policies.requests import approvers
 from policies.requests.approvers import DecidingFacts, load_facts
 from policies.requests.errors import RequestConflict
 from policies.requests.items import load_item
-from policies.requests.queries import requests
+from policies.requests.reading import get_request
 from policies.requests.rules.terms import Approvers
 from policies.requests.seats import read_seats
 from policies.requests.steps import MANAGERS
@@ -44,7 +44,7 @@ class OpenCase:
 
 def open_case(urn: str, *, by: Actor, if_version: int | None) -> OpenCase:
     """Return an open request with the facts of this moment. Raises NotFound, RequestConflict and Stale."""
-    request = requests.get_request(urn=urn, by=by)
+    request = get_request(urn=urn, by=by)
     if request.state != RequestState.OPEN:
         raise RequestConflict("request.state", f"This request is {request.state}.", state=request.state)
     if if_version is not None and request.version != if_version:

@@ -16,6 +16,7 @@ from policies.requests.errors import RequestConflict, RequestInvalid, RequestRef
 from policies.requests.items import load_item
 from policies.requests.plan import build_duplicate
 from policies.requests.queries import requests
+from policies.requests.reading import get_request
 from policies.requests.rules.choice import ChosenRule, choose_rule, load_terms
 from policies.requests.services import trail
 from policies.requests.services.asking import MAX_A_MINUTE
@@ -50,7 +51,7 @@ def withdraw(*, urn: str, by: Actor, note: str = "", if_version: int | None = No
 def comment(*, urn: str, by: Actor, text: str) -> SubmittedRequest:
     """Add a comment of somebody who may read the request. Raises NotFound."""
     with open_write(Gate.PEOPLE):
-        request = requests.get_request(urn=urn, by=by)
+        request = get_request(urn=urn, by=by)
         trail.refuse_too_long(request)
         trail.add(request, What.COMMENT, by=by.urn, note=text)
     return requests.get_request(urn=urn, by=by)

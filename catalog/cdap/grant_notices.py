@@ -1,4 +1,4 @@
-"""What people are told of their grants: that they end soon, and that they have ended."""
+"""Notices to people about their grants: that they end soon, and that they have ended."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime

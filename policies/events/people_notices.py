@@ -1,4 +1,4 @@
-"""What people are told of memberships, roles and policies that end, and administrators of guardrails and refusals."""
+"""Notices to people about ends of memberships, roles and policies; to administrators about guardrails and refusals."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime

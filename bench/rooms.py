@@ -1,7 +1,7 @@
 """Profiles divided among the rooms of the product: which files are whose, and what the profiler itself takes.
 
 The profiler's own time is taken off by calls of functions, or rooms with many small ones would look larger than they
-are. What libraries do is on the bill of the room that calls them.
+are. The work of libraries is on the bill of the room that calls them.
 """
 
 import cProfile

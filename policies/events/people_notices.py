@@ -7,6 +7,7 @@ from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from policies.engine.families.validity import Phase
+from policies.engine.wording import word_time
 from policies.events.sources import Ending, NoticeDraft
 from policies.models import EventType, Membership, OutboxEvent, Policy, PolicyFacet, RoleAssignment
 from policies.models.people import USER_PREFIX
@@ -54,7 +55,7 @@ def _describe_role_end(event: OutboxEvent) -> NoticeDraft:
 
 def _describe_end(event: OutboxEvent, thing: str, path: str) -> NoticeDraft:
     """Return the notice to a user that something has ended; nobody is told for groups."""
-    when = f"{event.time:%Y-%m-%d at %H:%M} UTC"
+    when = word_time(event.time)
     return NoticeDraft(f"{thing} has ended", f"It ended on {when}.", path, frozenset({event.subject}))
 
 

@@ -20,6 +20,7 @@ from policies.requests.items import list_entities
 from policies.requests.plan import RequestPlan, build_duplicate, make_plan
 from policies.requests.rules.choice import covers_wholly
 from policies.requests.services import deciding, granting, trail
+from policies.requests.services.cases import refuse_suspended
 from policies.requests.services.trail import What
 from policies.requests.services.waiting import begin_step, store_steps
 
@@ -42,6 +43,7 @@ def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: str = "") -> 
             detail = f"You have {MAX_UNFINISHED} requests that are not finished: withdraw some, or wait."
             raise RequestConflict("request.too_many", detail)
         trail.refuse_too_many(plan.by.urn, limit=MAX_A_MINUTE)
+        refuse_suspended(plan.actor.urn)
         request = _store(plan)
         trail.add(request, What.ASKED, by=by.urn, note=denial)
         if _is_automatic(plan):

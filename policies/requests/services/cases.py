@@ -8,7 +8,7 @@ from policies.engine.model import Actor
 from policies.errors import Stale
 from policies.models import RequestDecision, RequestItem, RequestStep, SubmittedRequest
 from policies.models.request import RequestState
-from policies.pdp import actor_resolution, database_clock
+from policies.pdp import actor_resolution, database_clock, snapshot_store
 from policies.requests import approvers
 from policies.requests.approvers import DecidingFacts, load_facts
 from policies.requests.errors import RequestConflict
@@ -42,6 +42,21 @@ class OpenCase:
         return [position for position in self.step.items if self.items[position].state == RequestState.OPEN]
 
 
+def load_decider(urn: str) -> Actor:
+    """Return somebody who decides, as of now, by policies as of now: called behind the gate of people.
+
+    The rights that somebody came with may have been lost while other writes held the gate.
+    """
+    snapshot_store.refresh()
+    return actor_resolution.load_actor(urn=urn)
+
+
+def refuse_suspended(actor: str) -> None:
+    """Raise RequestConflict for an actor to whom nothing is given now."""
+    if not actor_resolution.load_actor(urn=actor).is_active:
+        raise RequestConflict("request.actor_suspended", f"{actor} is suspended.")
+
+
 def open_case(urn: str, *, by: Actor, if_version: int | None) -> OpenCase:
     """Return an open request with the facts of this moment. Raises NotFound, RequestConflict and Stale."""
     request = get_request(urn=urn, by=by)
@@ -53,11 +68,17 @@ def open_case(urn: str, *, by: Actor, if_version: int | None) -> OpenCase:
 
 
 def load_case(request: SubmittedRequest, now: datetime) -> OpenCase:
-    """Return the case of an open request, which has a step that waits. Raises InvalidPolicy for unreadable items."""
+    """Return the case of an open request, which has a step that waits.
+
+    Raises InvalidPolicy for unreadable items, and RequestConflict for a request that somebody ended since it was read.
+    """
     items = {item.position: item for item in RequestItem.objects.filter(request=request)}
     asked_items = [load_item(items[position].document) for position in sorted(items)]
     facts = load_facts(items=asked_items, actor=request.actor, by=request.by)
-    step = RequestStep.objects.get(request=request, state=_State.WAITING)
+    step = RequestStep.objects.filter(request=request, state=_State.WAITING).first()
+    if step is None:
+        state = SubmittedRequest.objects.values_list("state", flat=True).get(pk=request.pk)
+        raise RequestConflict("request.state", f"This request is {state} by now.", state=state)
     return OpenCase(request, items, facts, step, now)
 
 

@@ -22,7 +22,14 @@ from policies.requests.rules.terms import Approvers
 from policies.requests.seats import hand_seat_over, read_seats
 from policies.requests.services import granting, trail
 from policies.requests.services.advancing import advance
-from policies.requests.services.cases import OpenCase, load_case, may_decide, open_case
+from policies.requests.services.cases import (
+    OpenCase,
+    load_case,
+    load_decider,
+    may_decide,
+    open_case,
+    refuse_suspended,
+)
 from policies.requests.services.trail import What
 from policies.requests.services.waiting import renew_seats
 
@@ -47,12 +54,13 @@ def approve(
     chosen = _list_chosen(urn, by, positions, ways, if_version)
     changed: RequestConflict | None = None
     with open_write(*granting.find_gates(chosen.values())):
+        by = load_decider(by.urn)
         case = open_case(urn, by=by, if_version=if_version)
         decided = _choose_positions(case, by, positions)
         is_alone = by.urn in case.facts.excluded_urns
-        _refuse_suspended(case)
+        refuse_suspended(case.request.actor)
         for position in decided:
-            _choose_way(case, position, chosen.get(position))
+            _choose_way(case, position, chosen.get(position), is_named=bool(ways))
             _shorten(case, position, until)
             _refuse_held(case, position)
             granting.refuse_beyond(case.items[position], case.facts.items[position], by=by)
@@ -78,6 +86,7 @@ def deny(
 ) -> SubmittedRequest:
     """Deny items of a request, all that `by` may decide unless positions are given. Raises as `approve`."""
     with open_write(*granting.find_gates(())):
+        by = load_decider(by.urn)
         case = open_case(urn, by=by, if_version=if_version)
         decided = _choose_positions(case, by, positions)
         for position in decided:
@@ -95,6 +104,7 @@ def hand_over(*, urn: str, by: Actor, to: Sequence[str], note: str, if_version: 
     Raises as `approve`, and RequestInvalid for receivers of whom nobody may decide.
     """
     with open_write(*granting.find_gates(())):
+        by = load_decider(by.urn)
         case = open_case(urn, by=by, if_version=if_version)
         positions = _choose_positions(case, by, None)
         trail.refuse_too_long(case.request)
@@ -122,7 +132,10 @@ def _check_receiver(case: OpenCase, receiver: str, index: int) -> Iterable[Probl
 
 def can_decide(request: SubmittedRequest, person: Actor) -> bool:
     """Return whether a person may decide an item of an open request now."""
-    case = load_case(request, database_clock.get_now())
+    try:
+        case = load_case(request, database_clock.get_now())
+    except RequestConflict:
+        return False
     return any(may_decide(case, case.step, person, position) for position in case.open_positions)
 
 
@@ -168,10 +181,10 @@ def _choose_positions(case: OpenCase, by: Actor, positions: Sequence[int] | None
 def _list_chosen(
     urn: str, by: Actor, positions: Sequence[int] | None, ways: Sequence[str], if_version: int | None
 ) -> Mapping[int, chosen_ways.WayJson]:
-    """Return the ways of the decided items by position, as they are before the gate: those named, else the best.
+    """Return the ways of the decided items by position, as they are before the gate.
 
-    Items that keep the way they have are left out, unless their way has to pass the gate of the catalog. Raises as
-    `open_case`, and RequestInvalid for an unknown way.
+    They are those that are named, else those that the items have, else the best. Raises as `open_case`, and
+    RequestInvalid for an unknown way.
     """
     case = open_case(urn, by=by, if_version=if_version)
     decided = _choose_positions(case, by, positions)
@@ -182,13 +195,11 @@ def _list_chosen(
         item = case.items[position]
         if ways and (item.way or {}).get("id") != ways[index]:
             chosen[position] = chosen_ways.find_way(_work_out(case, position, by), ways[index])
-        elif item.way is None:
-            way = chosen_ways.find_best(_work_out(case, position, by))
-            if way is None:
-                raise RequestConflict("request.no_way", "No change that the house knows gives this item.")
-            chosen[position] = way
-        elif granting.needs_catalog(item.way):
-            chosen[position] = item.way
+            continue
+        way = item.way or chosen_ways.find_best(_work_out(case, position, by))
+        if way is None:
+            raise RequestConflict("request.no_way", "No change that the house knows gives this item.")
+        chosen[position] = way
     return chosen
 
 
@@ -198,9 +209,17 @@ def _work_out(case: OpenCase, position: int, by: Actor) -> Sequence[chosen_ways.
     return chosen_ways.list_ways(asked_item, actor=case.request.actor, until=until, by=by)
 
 
-def _choose_way(case: OpenCase, position: int, way: chosen_ways.WayJson | None) -> None:
+def _choose_way(case: OpenCase, position: int, way: chosen_ways.WayJson | None, *, is_named: bool) -> None:
+    """Store the way that was chosen before the gate; raises RequestConflict where somebody chose another meanwhile.
+
+    Nobody agrees to a way by naming none and waiting, and only the gates of the chosen ones are passed.
+    """
     item = case.items[position]
-    if way is not None and (item.way or {}).get("id") != way["id"]:
+    is_same = way is not None and item.way is not None and item.way["id"] == way["id"]
+    if way is None or (item.way is not None and not is_same and not is_named):
+        detail = "Another way was chosen while your approval waited. Look at it, and approve again."
+        raise RequestConflict("request.changed", detail, items=[position], version=case.request.version)
+    if not is_same:
         item.way = chosen_ways.keep(way)
         item.save(update_fields=["way"])
 
@@ -217,12 +236,6 @@ def _shorten(case: OpenCase, position: int, until: datetime | None) -> None:
     if until is not None:
         item.ends_at = until
         item.save(update_fields=["ends_at"])
-
-
-def _refuse_suspended(case: OpenCase) -> None:
-    actor = actor_resolution.load_actor(urn=case.request.actor)
-    if not actor.is_active:
-        raise RequestConflict("request.actor_suspended", f"{actor.urn} is suspended.")
 
 
 def _refuse_held(case: OpenCase, position: int) -> None:

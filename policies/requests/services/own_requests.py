@@ -9,7 +9,7 @@ from policies.errors import Stale
 from policies.models import ApprovalRule, Gate, RequestItem, RequestStep, SubmittedRequest, open_write
 from policies.models.request import REQUEST_PREFIX, UNFINISHED_STATES, RequestState
 from policies.models.writes import announce_boundaries
-from policies.pdp import actor_resolution, database_clock
+from policies.pdp import database_clock
 from policies.requests import chosen_ways
 from policies.requests.approvers import load_facts
 from policies.requests.errors import RequestConflict, RequestInvalid, RequestRefused
@@ -20,6 +20,7 @@ from policies.requests.reading import get_request
 from policies.requests.rules.choice import ChosenRule, choose_rule, load_terms
 from policies.requests.services import trail
 from policies.requests.services.asking import MAX_A_MINUTE
+from policies.requests.services.cases import refuse_suspended
 from policies.requests.services.trail import What
 from policies.requests.services.waiting import begin_step, store_steps
 from policies.requests.steps import plan_steps
@@ -72,8 +73,7 @@ def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> Submit
         unfinished = SubmittedRequest.objects.filter(items_key=renewed.items_key, state__in=UNFINISHED_STATES)
         if (other := unfinished.first()) is not None:
             raise build_duplicate(other)
-        if not actor_resolution.load_actor(urn=renewed.actor).is_active:
-            raise RequestConflict("request.actor_suspended", f"{renewed.actor} is suspended.")
+        refuse_suspended(renewed.actor)
         trail.refuse_too_many(by.urn, limit=MAX_A_MINUTE)
         items = [load_item(item.document) for item in granted_items]
         rule = _find_rule(renewed, items, is_permanent=until is None)

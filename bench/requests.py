@@ -1,6 +1,7 @@
 """How long lists of requests take while thousands wait for decisions, on PostgreSQL."""
 
 import sys
+from collections.abc import Sequence
 
 from bench.product import PROJECT, run_in_product
 from bench.tables import Cell, Table
@@ -24,7 +25,7 @@ def run(*, is_quick: bool) -> list[Table]:
     with servers.postgres(is_for_tests=False) as address:
         found = run_in_product("bench.request_lists", ",".join(map(str, world)), database=address)
     columns = ("list", "rows", "median ms", "p95 ms", "longest ms", "of it at work, p95", "queries", "within")
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[Sequence[Cell]] = [
         (name, "-" if count is None else count, *figures, "yes" if figures[1] < LIMIT else "NO")
         for name, count, *figures in found
     ]

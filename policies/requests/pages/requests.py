@@ -133,7 +133,7 @@ def withdraw_request(request: HttpRequest, urn: str) -> HttpResponse:
     requests.get_request(urn=urn, by=get_actor(request))
     return ask_and_act(
         request,
-        lambda by, channel: own_requests.withdraw(urn=urn, by=by),  # noqa: ARG005 - every confirmation passes it
+        partial(own_requests.withdraw, urn=urn),
         lambda _: redirect_with_message(request, "The request is withdrawn.", "request", urn),
         title="Withdraw this request?",
         text="Nobody decides it any more. You can ask again.",

@@ -139,7 +139,7 @@ def _refuse_strangers(facts: DecidingFacts, *, actor: Actor, by: Actor) -> None:
         or authorizer.answer(actor=by, request=Question(any_of_requirement([[approvers.MANAGE_POLICIES]]))).is_allowed
     ):
         return
-    if all(item.item.entity and _is_owner(by, item.owners) for item in facts.items):
+    if all(item.item.owned and _is_owner(by, item.owners) for item in facts.items):
         return
     led = [actor.urn, *sorted(actor.groups)]
     resources = facet_source().load(urns=led, fields={OWNER})

@@ -19,6 +19,7 @@ from catalog.entities.pages.about import build_about_context
 from catalog.entities.pages.columns import build_dataset_columns
 from policies.http.guard import signed_in
 from policies.http.pages.list_and_form_pages import build_columns, get_page, page_view
+from policies.http.pages.request_links import build_request_url
 
 #: Number of entries per page in the Contents tab, and in the Columns tab.
 TAB_PAGE_SIZE = 25
@@ -109,6 +110,7 @@ def _build_header_context(entity_context: EntityContext) -> dict[str, Any]:
         "trail": trail_links,
         "breadcrumbs": [{"label": "Catalog", "url": reverse("catalog")}, *trail_links, {"label": name}],
         "edits": edit_controls.list_edit_urls(entity_context),
+        "request_url": build_request_url(resource=row.urn),
         "why_url": f"{reverse('why')}?{urlencode({'resource': row.urn})}",
     }
 

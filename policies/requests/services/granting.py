@@ -17,11 +17,12 @@ from policies.models.request import RequestState
 from policies.models.writes import announce_boundaries, get_open_write
 from policies.pdp import authorizer
 from policies.requests import chosen_ways, written_ways
-from policies.requests.approvers import MANAGE_POLICIES, ItemFacts
+from policies.requests.approvers import MANAGE_POLICIES, ItemFacts, is_asking_owner
 from policies.requests.errors import RequestConflict, RequestRefused
 from policies.requests.items import load_item
 from policies.requests.plan import RequestPlan
 from policies.requests.request_sources import IDENTITY, WAREHOUSE, load_source
+from policies.requests.rules.terms import Approvers
 from policies.requests.services import trail
 from policies.requests.services.trail import What
 from policies.writes import delegation, guardrail_check, required_privileges
@@ -60,6 +61,21 @@ def refuse_beyond(item: RequestItem, facts: ItemFacts, *, by: Actor) -> None:
     if not chosen_ways.gives_only(way, facts.item):
         detail = f"This way gives more than what you decide for. A holder of {MANAGE_POLICIES} can choose it."
         raise RequestRefused("way.too_wide", detail)
+
+
+def is_given_by(asker: Actor, item: RequestItem, facts: ItemFacts, approvers_of_step: Approvers) -> bool:
+    """Return whether an asker for somebody else agrees to an item as the owner whom a step means, by asking.
+
+    Not where the way gives more than the item, which may be something for the owner, and no privilege of the platform
+    without MANAGE_POLICIES.
+    """
+    way = item.way
+    if way is None or not chosen_ways.gives_only(way, facts.item):
+        return False
+    if not is_asking_owner(asker, approvers_of_step, facts):
+        return False
+    gives_platform = bool(facts.platform_privileges or way["gains"]["platform"])
+    return not gives_platform or required_privileges.is_met(required_privileges.MANAGE_POLICIES, by=asker)
 
 
 def find_change(request: SubmittedRequest, items: Sequence[RequestItem]) -> RequestConflict | None:

@@ -21,7 +21,7 @@ from policies.engine import requirements
 from policies.engine.model import Actor
 from policies.engine.selectors import OWNER
 from policies.http.pages.list_and_form_pages import check_permissions
-from policies.http.pages.request_links import build_giving_url, build_request_url
+from policies.http.pages.request_links import build_request_url
 from policies.pdp import inverse_queries
 from policies.pdp.access_requests import ResourceRef
 
@@ -78,8 +78,6 @@ def _load_access_context(entity_context: EntityContext, request: HttpRequest) ->
     is_owner = _is_owner(urn=urn, by=entity_context.by)
     return {
         **_load_warehouse_context(entity_context, request, is_owner=is_owner),
-        "is_owner": is_owner,
-        "give_url": build_giving_url(urn) if is_owner else "",
         "rows": list_access_rows(entity_context.document("access"), text=text, by=entity_context.by),
         "query": text,
         "columns": (

@@ -6,7 +6,7 @@ fixed above the fields, unless a resource comes without a privilege, which is th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
 
 from django import forms
@@ -25,12 +25,12 @@ DURATIONS = {"1": "1 day", "14": "2 weeks", "90": "90 days", "date": "A date"}
 
 #: What can be asked for: the value of `what` in the address, and the label of its tab.
 KINDS = {
-    "entity": "Privileges on something",
-    "scope": "Privileges on all that match",
-    ItemKind.ROLE.value: "A role",
-    ItemKind.GROUP.value: "A group",
-    ItemKind.EXTERNAL_ROLE.value: "An external role",
-    ItemKind.POLICY.value: "A policy",
+    "entity": "Privileges",
+    "scope": "Privileges by filter",
+    ItemKind.ROLE.value: "Role",
+    ItemKind.GROUP.value: "Group",
+    ItemKind.EXTERNAL_ROLE.value: "External role",
+    ItemKind.POLICY.value: "Policy",
 }
 
 #: Kinds that are one URN, with what its names begin with; a plain name gets the beginning.
@@ -152,6 +152,13 @@ class RequestForm(forms.Form):
         """Return the URN; a plain name is taken as a user name."""
         return user_urn(self.cleaned_data["actor"])
 
+    def clean(self) -> dict[str, Any]:
+        """Return the values; a filter names at least one thing."""
+        values: dict[str, Any] = super().clean() or {}
+        if "values" in self.fields and not (values.get("values") or "").split():
+            self.add_error("values", "Name at least one.")
+        return values
+
     def build_body(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the body of the API that values of the fields state; without items while it names nothing."""
         body: dict[str, Any] = {
@@ -222,4 +229,4 @@ def _find_until(values: Mapping[str, Any]) -> datetime | None:
     date = values.get("date")
     if date is None:
         return None
-    return datetime(date.year, date.month, date.day, tzinfo=timezone.get_default_timezone()) + timedelta(days=1)
+    return datetime.combine(date, time.max, tzinfo=timezone.get_default_timezone())

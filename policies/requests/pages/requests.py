@@ -24,7 +24,7 @@ from policies.http.pages.list_and_form_pages import (
     page_view,
     redirect_with_message,
 )
-from policies.models import RequestItem, RequestStep, SubmittedRequest
+from policies.models import RequestItem, RequestStep, RequestTrail, SubmittedRequest
 from policies.models.request import MAX_NOTE_LENGTH, RequestState
 from policies.pdp import authorizer, database_clock
 from policies.requests import chosen_ways
@@ -223,7 +223,13 @@ def _build_context(request: SubmittedRequest, reader: Actor, form: ActionForm) -
         "ways": [{**wording.word_way(way, names), "is_chosen": way["id"] in chosen} for way in ways[:_MAX_WAYS]],
         "steps": [] if is_hidden else [_build_step(step, names) for step in steps],
         "trail": [
-            {"time": line.time, "sentence": wording.word_happened(line, names), "note": line.note}
+            {
+                "time": line.time,
+                "sentence": wording.word_happened(line, names),
+                "note": line.note,
+                # Nobody types the note of this line: it is the address of a role, or a sentence of ours.
+                "is_link": line.what == RequestTrail.What.SOURCE and line.note.startswith(("https://", "http://")),
+            }
             for line in trail
             if not is_hidden or line.by in (request.by, request.actor)
         ],

@@ -12,16 +12,16 @@ from policies.requests.request_sources import AskedOfSource
 class WarehouseSource:
     """External roles: declared in the catalog, and held by whom the newest export shows."""
 
-    def find_shown(self, *, asked: Collection[AskedOfSource]) -> list[AskedOfSource]:
-        """Return what the last run of the role mapping check shows, if it began after it was asked."""
+    def find_shown(self, *, expected: Collection[AskedOfSource]) -> list[AskedOfSource]:
+        """Return those that the last run of the role mapping check shows, if it began after they were asked for."""
         run = warehouse_access.find_runs().mapping
-        recent = [] if run is None else [one for one in asked if run.requested_at >= one.since]
+        recent = [] if run is None else [entry for entry in expected if run.requested_at >= entry.since]
         if run is None or not recent:
             return []
         holders = warehouse_access.find_holders(
-            run, people={one.actor for one in recent}, roles={one.target for one in recent}
+            run, people={entry.actor for entry in recent}, roles={entry.target for entry in recent}
         )
-        return [one for one in recent if (one.actor, one.target) in holders]
+        return [entry for entry in recent if (entry.actor, entry.target) in holders]
 
     def load_declared(self, *, targets: Collection[str]) -> Mapping[str, Collection[str]]:
         """Return the holders that the catalog has of each external role."""

@@ -1,7 +1,7 @@
 """Whether what requests gave is still there: the changes that were written, compared with what is stored now.
 
-A constant number of queries for any number of items. What is said is of the changes alone: a deny that came since takes
-nothing away of what was given.
+A constant number of queries for any number of items. Only the changes are compared: a later deny takes nothing
+away of what was given.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -46,7 +46,7 @@ class GivenThing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GivenFacts:
-    """What is stored of the things that changes name."""
+    """The stored state of the things that changes name."""
 
     policies: Mapping[str, Policy]
     memberships: frozenset[tuple[str, str]]
@@ -88,7 +88,7 @@ class GivenFacts:
                 return (actor, subject) in self.roles
             case "grant":
                 statements = self.grants.get(subject, {}).get(actor, ())
-                return set(value["privileges"]) <= {name for one in statements for name in one.privileges}
+                return set(value["privileges"]) <= {name for statement in statements for name in statement.privileges}
             case _:
                 return self._is_in_document(kind, subject, actor)
 
@@ -107,11 +107,10 @@ class GivenFacts:
         return not is_external or actor in self.declared.get(subject, ())
 
 
-def _names(policy: Policy, written: Mapping[str, Any], actor: str) -> bool:
+def _names(policy: Policy, document: Mapping[str, Any], actor: str) -> bool:
     """Return whether a policy names an actor, and has the privileges that were written."""
-    document = policy.document
-    users = (document.get("actors") or {}).get("users") or ()
-    return actor in users and set(written["privileges"]) <= set(document["privileges"])
+    users = (policy.document.get("actors") or {}).get("users") or ()
+    return actor in users and set(document["privileges"]) <= set(policy.document["privileges"])
 
 
 def find_taken(items: Sequence[RequestItem]) -> dict[int, GivenThing]:
@@ -119,13 +118,13 @@ def find_taken(items: Sequence[RequestItem]) -> dict[int, GivenThing]:
     facts = GivenFacts.load(
         [change for item in items for change in list_changes(item)], {item.request.actor for item in items}
     )
-    taken: dict[int, GivenThing] = {}
+    things: dict[int, GivenThing] = {}
     for item in items:
         actor = item.request.actor
         for kind, value in (entry for change in list_changes(item) for entry in change.items()):
             if not facts.is_there(kind, value, actor):
-                taken.setdefault(item.pk, _describe(kind, value, actor))
-    return taken
+                things.setdefault(item.pk, _describe(kind, value, actor))
+    return things
 
 
 def _describe(kind: str, value: Mapping[str, Any], actor: str) -> GivenThing:
@@ -136,8 +135,8 @@ def _describe(kind: str, value: Mapping[str, Any], actor: str) -> GivenThing:
 
 def list_changes(item: RequestItem) -> Changes:
     """Return the changes that gave an item: those that were written, or those that its source made."""
-    written: Changes = (item.granted or item.way or {}).get("changes", ())
-    return written
+    changes: Changes = (item.granted or item.way or {}).get("changes", ())
+    return changes
 
 
 def select_there(changes: Changes, actor: str) -> list[Mapping[str, Any]]:

@@ -18,7 +18,7 @@ WAREHOUSE = "warehouse"
 
 
 class AskedOfSource(NamedTuple):
-    """What somebody (a URN) was to get from a source since a time: the URN of a group or role."""
+    """A group or role (a URN) that a source has been asked, since a time, to give to somebody (a URN)."""
 
     actor: str
     target: str
@@ -28,8 +28,8 @@ class AskedOfSource(NamedTuple):
 class RequestSource(Protocol):
     """One system that owns who has what (the registry `request_sources`)."""
 
-    def find_shown(self, *, asked: Collection[AskedOfSource]) -> Collection[AskedOfSource]:
-        """Return what the source shows as given, by what it told after it was asked."""
+    def find_shown(self, *, expected: Collection[AskedOfSource]) -> Collection[AskedOfSource]:
+        """Return those that the source shows as given, in something that it told after it was asked."""
 
     def load_declared(self, *, targets: Collection[str]) -> Mapping[str, Collection[str]]:
         """Return who is declared here to have these targets: URN of the target → URNs of users and groups."""

@@ -89,6 +89,8 @@ def test_an_external_role_is_done_once_the_next_export_shows_it(analyst: Company
     line = waiting["trail"][-1]
     assert (waiting["state"], line["what"], line["note"]) == ("waiting_for_source", "source", LINK)
     assert list_declared(analyst["admin"]) == [JO]
+    again = ask(analyst["jo"], EXTERNAL, until=days(20)).json()
+    assert (again["code"], again["urn"]) == ("request.duplicate", request["urn"])
     # The export was read before it was asked for; the next one does not show jo, the one after that does.
     assert settle_sources() == 0
     run_report(EVE, at=timedelta(minutes=1))
@@ -96,6 +98,8 @@ def test_an_external_role_is_done_once_the_next_export_shows_it(analyst: Company
     run_report(JO, at=timedelta(minutes=2))
     assert (settle_sources(), settle_sources()) == (1, 0)
     assert get(analyst["jo"], request)["state"] == "done"
+    again = ask(analyst["jo"], EXTERNAL, until=days(20)).json()
+    assert (again["code"], again["through"]) == ("request.not_needed", [JO])
     assert end_taken() == 0
     move(timedelta(days=10))
     apply_due_changes(wait_seconds=5)

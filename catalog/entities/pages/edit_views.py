@@ -170,5 +170,6 @@ def _word_refusal(refusal: Forbidden | Invalid) -> list[str]:
 
 def _find_request_url(refusal: Forbidden | Invalid) -> str:
     """Return the form that asks for the privileges that are missing; '' where none are."""
-    is_lacking = isinstance(refusal, Forbidden) and refusal.missing_any
-    return build_missing_url(refusal.missing_any[0]) if is_lacking else ""
+    if isinstance(refusal, Invalid) or not refusal.missing_any:
+        return ""
+    return build_missing_url(refusal.missing_any[0])

@@ -121,8 +121,8 @@ def find_holders(run: Report, *, people: Collection[str], roles: Collection[str]
     rows = report_rows.list_rows(run=run, table=HOLDERS.name)
     rows = report_rows.select_values(rows, column=_find(HOLDERS, "holder"), values=people)
     rows = report_rows.select_values(rows, column=_find(HOLDERS, "role"), values=roles)
-    held = (_read(HOLDERS, row) for row in rows[:MAX_ACCESS])
-    return {(row["holder"], row["role"]) for row in held}
+    records = (_read(HOLDERS, row) for row in rows[:MAX_ACCESS])
+    return {(record["holder"], record["role"]) for record in records}
 
 
 #: Everybody, as tables name it.

@@ -25,8 +25,8 @@ def build_missing_url(missing: Iterable[MissingPrivilege]) -> str:
     '' where nothing is missing, and while there are no policies.
     """
     names_by_entity: dict[str, list[str]] = {}
-    for one in missing:
-        names_by_entity.setdefault(one.entity or "", []).append(one.privilege)
+    for entry in missing:
+        names_by_entity.setdefault(entry.entity or "", []).append(entry.privilege)
     pairs: list[tuple[str, str]] = []
     for entity, names in names_by_entity.items():
         pairs += [("privilege", ",".join(dict.fromkeys(names))), ("resource", entity)]

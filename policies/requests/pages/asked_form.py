@@ -61,9 +61,9 @@ _TEXT_INPUT = {"autocomplete": "off"}
 
 @dataclass(frozen=True, slots=True)
 class LinkedItems:
-    """What the address of the form states: its kind, items that are fixed, and a resource whose privilege is chosen."""
+    """The statement of an address: a kind, items that are fixed, and a resource whose privilege is chosen."""
 
-    what: str
+    kind: str
     items: tuple[Mapping[str, Any], ...] = ()
     resource: str = ""
 
@@ -75,15 +75,15 @@ class LinkedItems:
             return cls(next(iter(targets[0])), tuple(targets[:MAX_ITEMS]))
         privileges, resources = query.getlist("privilege")[:MAX_ITEMS], query.getlist("resource")
         if not any(privileges):
-            what = query.get("what", "")
-            return cls(what if what in KINDS else "entity", resource=resources[0] if resources else "")
+            kind = query.get("what", "")
+            return cls(kind if kind in KINDS else "entity", resource=resources[0] if resources else "")
         resources += [""] * (len(privileges) - len(resources))
         pairs = zip(privileges, resources, strict=False)
         return cls("entity", tuple(_build_item(names, urn) for names, urn in pairs if _split(names)))
 
 
 class RequestForm(forms.Form):
-    """What is asked for, for whom, until when, and why; `what` and what is linked decide which fields there are."""
+    """Fields of a request: its items, actor, end and reason; the linked items decide which of them there are."""
 
     privilege = forms.CharField(
         label="Privileges",
@@ -143,7 +143,7 @@ class RequestForm(forms.Form):
         for name in _list_absent(linked):
             del self.fields[name]
         if "target" in self.fields:
-            self.fields["target"].label = KINDS[linked.what]
+            self.fields["target"].label = KINDS[linked.kind]
         if is_giving:
             self.fields["actor"].label = "Give to"
             self.fields["actor"].help_text = "User name or URN."
@@ -186,14 +186,14 @@ class RequestForm(forms.Form):
     def _build_items(self, values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         if self.linked.items:
             return list(self.linked.items)
-        if self.linked.what in TARGETS:
+        if self.linked.kind in TARGETS:
             target = (values.get("target") or "").strip()
-            prefix = TARGETS[self.linked.what]
-            return [{self.linked.what: target if target.startswith("urn:") else f"{prefix}{target}"}] if target else []
+            prefix = TARGETS[self.linked.kind]
+            return [{self.linked.kind: target if target.startswith("urn:") else f"{prefix}{target}"}] if target else []
         names = _split(values.get("privilege") or "")
         if not names:
             return []
-        if self.linked.what == "scope":
+        if self.linked.kind == "scope":
             criterion = {"field": values.get("field") or "DOMAIN", "values": (values.get("values") or "").split()}
             return [{"privileges": names, "scope": {"criteria": [criterion]}}]
         return [_build_item(",".join(names), self.linked.resource or values.get("resource") or "")]
@@ -203,18 +203,18 @@ def _list_absent(linked: LinkedItems) -> Sequence[str]:
     """Return the fields that a form has no use for."""
     if linked.items:
         return SUBJECT_FIELDS
-    if linked.what in TARGETS:
+    if linked.kind in TARGETS:
         return [name for name in SUBJECT_FIELDS if name != "target"]
-    kept_names = ("privilege", "field", "values") if linked.what == "scope" else ("privilege", "resource")
+    kept_names = ("privilege", "field", "values") if linked.kind == "scope" else ("privilege", "resource")
     return [name for name in SUBJECT_FIELDS if name not in kept_names or (name == "resource" and linked.resource)]
 
 
 def _build_item(names: str, resource: str) -> dict[str, Any]:
     privileges = _split(names)
-    place = {"urn": resource} if resource else None
+    target = {"urn": resource} if resource else None
     if len(privileges) == 1:
-        return {"privilege": privileges[0], "resource": place}
-    return {"any_of": [privileges], "resource": place}
+        return {"privilege": privileges[0], "resource": target}
+    return {"any_of": [privileges], "resource": target}
 
 
 def _split(names: str) -> list[str]:

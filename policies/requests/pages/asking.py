@@ -1,6 +1,6 @@
 """Request access and Give access: one panel for what, for whom, until when and why, with the ways and who decides.
 
-Whoever owns all that is asked about gives by asking for somebody else: there is one procedure for both.
+An owner of everything in a request gives it by asking for somebody else: there is one procedure for both.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ def request_access(request: HttpRequest) -> HttpResponse:
 
 
 @form_view(signed_in)
-def give_access(request: HttpRequest) -> HttpResponse:
+def ask_for_others(request: HttpRequest) -> HttpResponse:
     """Page on which an owner gives access: the request is the owner's, who counts as the approver."""
     return _Panel(request, is_giving=True).respond()
 
@@ -76,8 +76,8 @@ class _Panel:
             self.status = UNPROCESSABLE_STATUS
         elif self.request.POST.get("go") == "look":
             self._look(self._build_body())
-        elif (stored := self._send()) is not None:
-            return stored
+        elif (redirect := self._send()) is not None:
+            return redirect
         return self._render()
 
     def _build_form(self, data: Any) -> RequestForm:
@@ -85,6 +85,7 @@ class _Panel:
 
     def _open(self) -> None:
         """Look at what the address names, with the first quick end that its rule allows."""
+        refusal: _Refusal | None = None
         for duration in _FIRST_DURATIONS:
             self.initial["duration"] = duration
             body = self.form.build_body(self.initial)
@@ -129,7 +130,7 @@ class _Panel:
         return body
 
     def _look(self, body: Mapping[str, Any]) -> None:
-        if self._lacks_receiver(body):
+        if self._refuse_lacking_receiver(body):
             return
         refusal = self._find_outlook(body)
         if refusal is not None:
@@ -138,7 +139,7 @@ class _Panel:
     def _send(self) -> HttpResponse | None:
         """Store the request and return the redirect to it; None after a refusal, which stands at the fields."""
         body = self._build_body()
-        if self._lacks_receiver(body):
+        if self._refuse_lacking_receiver(body):
             self.status = UNPROCESSABLE_STATUS
             return None
         try:
@@ -151,7 +152,7 @@ class _Panel:
         message = _MESSAGES.get(RequestState(stored_request.state), "The request is sent.")
         return redirect_with_message(self.request, message, "request", stored_request.urn)
 
-    def _lacks_receiver(self, body: Mapping[str, Any]) -> bool:
+    def _refuse_lacking_receiver(self, body: Mapping[str, Any]) -> bool:
         """Return whether somebody gives without saying to whom, which is said at the field."""
         is_lacking = self.is_giving and not body.get("actor")
         if is_lacking:
@@ -163,9 +164,9 @@ class _Panel:
 
         The chosen way may be one of what was asked for before, so it is no part of the question.
         """
-        asked = {name: value for name, value in body.items() if name != "way"}
+        question = {name: value for name, value in body.items() if name != "way"}
         try:
-            plan = make_plan(read_asked(asked), by=get_actor(self.request), is_preview=True)
+            plan = make_plan(read_asked(question), by=get_actor(self.request), is_preview=True)
         except (Invalid, Conflict, Forbidden, Busy) as refusal:
             return refusal
         self.context["plan"] = present_outlook(plan, str(body.get("way", "")))
@@ -222,7 +223,7 @@ class _Panel:
             {
                 "label": label,
                 "url": reverse("request-new", query={"what": kind}),
-                "is_current": kind == self.linked.what,
+                "is_current": kind == self.linked.kind,
             }
             for kind, label in KINDS.items()
         ]

@@ -52,7 +52,7 @@ def _present_item(plan: RequestPlan, position: int, names: Mapping[str, str]) ->
 
 def _present_steps(plan: RequestPlan, chosen: str) -> list[dict[str, Any]]:
     """Return who would decide; the first step is agreed where the asker gives what the asker owns."""
-    given = plan.by.urn != plan.actor.urn and _is_given(plan, chosen)
+    is_given = plan.by.urn != plan.actor.urn and _is_given(plan, chosen)
     urns_by_step = [_list_named(plan, step) for step in plan.steps]
     names = authorizer.load_names(urns=frozenset[str]().union(*urns_by_step))
     return [
@@ -61,7 +61,7 @@ def _present_steps(plan: RequestPlan, chosen: str) -> list[dict[str, Any]]:
             "people": [names.get(urn, urn) for urn in urns[:_MAX_NAMED]],
             "has_more": len(urns) > _MAX_NAMED,
             "needs": step.needs,
-            "is_agreed": given and not index and step.needs == 1,
+            "is_agreed": is_given and not index and step.needs == 1,
         }
         for index, (step, urns) in enumerate(zip(plan.steps, urns_by_step, strict=True))
     ]

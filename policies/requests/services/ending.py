@@ -1,4 +1,4 @@
-"""What comes due by itself: steps that nobody decided in time, and the ends of what was given."""
+"""Changes that come due by themselves: steps that nobody decided in time, and ends of access that was given."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

@@ -1,7 +1,7 @@
-"""Writing what was approved, in the transaction of the approval: by the system, with the request as its reason.
+"""Writing approved items, in the transaction of the approval: by the system, with the request as its reason.
 
-The way is worked out again first. What it gives may have changed since somebody looked at it: then nothing is written,
-the request stays open under a new version, and the next approval writes (contract-requests.md section 4).
+The way is worked out again first. Its gains may have changed since somebody looked at it: then nothing is
+written, the request stays open under a new version, and the next approval writes (contract-requests.md section 4).
 """
 
 import logging
@@ -93,9 +93,9 @@ def find_change(request: SubmittedRequest, items: Sequence[RequestItem]) -> Requ
             changed.append(item.position)
     if not changed:
         return None
-    trail.add(request, What.CHANGED, by=authorizer.SYSTEM.urn, note="What the chosen way gives has changed.")
+    trail.add(request, What.CHANGED, by=authorizer.SYSTEM.urn, note="The gains of the chosen way have changed.")
     trail.settle(request)
-    detail = "What the chosen way gives has changed since it was worked out. Look at it, and approve again."
+    detail = "The gains of the chosen way have changed since it was worked out. Look at it, and approve again."
     return RequestConflict("request.changed", detail, items=changed, version=request.version)
 
 
@@ -108,7 +108,7 @@ def find_end(item: RequestItem) -> datetime | None:
 def grant(request: SubmittedRequest, items: Sequence[RequestItem], *, by: Actor, channel: str) -> None:
     """Write the ways of items that every step agreed to. Raises GuardrailBroken, Conflict and Forbidden.
 
-    What a source owns is asked of it: such an item waits until the source shows it.
+    An item that a source owns is asked of it, and waits until the source shows it.
     """
     trail.add(request, What.APPROVED, by=by.urn)
     _write(request, items, judged_for=by, channel=channel)

@@ -1,4 +1,4 @@
-"""What asker and actor do with their own requests: withdraw, comment, and ask for more time."""
+"""Asker and actor withdraw their own requests, comment on them, and ask for more time."""
 
 import uuid
 from datetime import datetime

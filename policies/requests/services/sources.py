@@ -1,8 +1,9 @@
-"""What was asked of a source: done once the source shows it."""
+"""Items that a source was asked for: done once the source shows them."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
-from django.db.models import Max, Q
+from django.db.models import Max
 
 from policies.models import Gate, RequestItem, RequestTrail, open_write
 from policies.models.request import RequestState
@@ -18,9 +19,8 @@ _MAX_ITEMS = 5_000
 def settle_sources() -> int:
     """Mark what sources have done since it was asked of them, and return how many items that are."""
     waiting = RequestItem.objects.filter(state=RequestState.WAITING_FOR_SOURCE).select_related("request")
-    asked_at = Max("request__trail__time", filter=Q(request__trail__what=RequestTrail.What.SOURCE))
-    items = list(waiting.annotate(asked_at=asked_at).order_by("pk")[:_MAX_ITEMS])
-    shown_keys = {item.pk for source, asked in _group_by_source(items).items() for item in _find_shown(source, asked)}
+    items_by_source = _group_by_source(list(waiting.order_by("pk")[:_MAX_ITEMS]))
+    shown_keys = {item.pk for source, items in items_by_source.items() for item in _find_shown(source, items)}
     if not shown_keys:
         return 0
     with open_write(Gate.PEOPLE):
@@ -45,9 +45,20 @@ def _find_shown(source: str, items: Sequence[RequestItem]) -> list[RequestItem]:
     if source == IDENTITY:
         actors = actor_resolution.load_actors(urns={item.request.actor for item in items})
         return [item for item in items if _list_groups(item) <= actors[item.request.actor].groups]
-    asked = {item.pk: AskedOfSource(item.request.actor, item.entity, item.asked_at) for item in items}
-    shown = set(load_source(source).find_shown(asked=list(asked.values())))
-    return [item for item in items if asked[item.pk] in shown]
+    times = _load_times(items)
+    entries = {
+        item.pk: AskedOfSource(item.request.actor, item.entity, times[item.request_id])
+        for item in items
+        if item.request_id in times
+    }
+    shown_entries = set(load_source(source).find_shown(expected=list(entries.values())))
+    return [item for item in items if entries.get(item.pk) in shown_entries]
+
+
+def _load_times(items: Sequence[RequestItem]) -> dict[int, datetime]:
+    """Return when a source was last asked for the requests of these items, by their keys."""
+    lines = RequestTrail.objects.filter(request__in={item.request_id for item in items}, what=RequestTrail.What.SOURCE)
+    return dict(lines.order_by().values_list("request_id").annotate(Max("time")))
 
 
 def _list_groups(item: RequestItem) -> set[str]:

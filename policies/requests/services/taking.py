@@ -1,4 +1,4 @@
-"""What was given and is taken away before its end: found by what is stored, and told with who took it.
+"""Access that is taken away before its end: found by the rows that are stored, and told with who took it.
 
 Each way of writing is noticed, since the rows themselves are looked at; none of them knows of requests.
 """
@@ -41,16 +41,16 @@ def _iterate_given() -> Iterator[list[RequestItem]]:
 
 
 def _end_batch(items: Sequence[RequestItem]) -> int:
-    taken = given_access.find_taken(items)
-    if not taken:
+    things = given_access.find_taken(items)
+    if not things:
         return 0
-    found_items = [item for item in items if item.pk in taken]
+    found_items = [item for item in items if item.pk in things]
     with open_write(*granting.find_gates(item.way for item in found_items)):
         # Looked at again: something may have ended by its time, or been given again, before the gate was passed.
-        rows = RequestItem.objects.filter(pk__in=taken, state=RequestState.DONE).select_related("request")
+        rows = RequestItem.objects.filter(pk__in=things, state=RequestState.DONE).select_related("request")
         items = list(rows.order_by("pk"))
-        taken = given_access.find_taken(items)
-        ended_items = [item for item in items if item.pk in taken]
+        things = given_access.find_taken(items)
+        ended_items = [item for item in items if item.pk in things]
         takers: dict[str, str] = {}
         requests: dict[int, SubmittedRequest] = {}
         for item in ended_items:
@@ -58,7 +58,7 @@ def _end_batch(items: Sequence[RequestItem]) -> int:
             item.state = RequestState.ENDED
             item.save(update_fields=["state"])
             request = requests.setdefault(item.request_id, item.request)
-            takers.setdefault(request.urn, find_taker(taken[item.pk], request))
+            takers.setdefault(request.urn, find_taker(things[item.pk], request))
         for request in requests.values():
             trail.add(request, What.ENDED, by=takers[request.urn], note=TAKEN_NOTE)
             trail.settle(request)
@@ -68,7 +68,7 @@ def _end_batch(items: Sequence[RequestItem]) -> int:
 def find_taker(thing: GivenThing, request: SubmittedRequest) -> str:
     """Return the URN of the account that took something away, as the change log has it; the system where it has not."""
     events = _list_events(thing, request)
-    taking = (event for event in events if _takes(event, thing.names - {_get_urn(event)}))
+    taking = (event for event in events if _removes(event, thing.names - {_get_urn(event)}))
     last = next(taking, events[0] if events else None)
     return authorizer.SYSTEM.urn if last is None else str(last.by)
 
@@ -86,7 +86,7 @@ def _get_urn(event: ChangeEvent | PolicyEvent) -> str:
     return str(event.policy_urn if isinstance(event, PolicyEvent) else event.object_urn)
 
 
-def _takes(event: ChangeEvent | PolicyEvent, names: frozenset[str]) -> bool:
+def _removes(event: ChangeEvent | PolicyEvent, names: frozenset[str]) -> bool:
     """Return whether one of the names stands in the state before an event and no longer in the one after it."""
     before, after = _write_text(event.before), _write_text(event.after)
     return any(name in before and name not in after for name in names)

@@ -87,7 +87,7 @@ def make_plan(asked_body: AskedBody, *, by: Actor, is_preview: bool = False) -> 
     if not is_blind:
         if not terms.is_requestable:
             raise RequestRefused("request.not_requestable", f"{rule.name} lets nobody ask for this.")
-        _refuse_unneeded(asked_body.items, actor, until)
+        _refuse_unneeded(asked_body.items, actor, until, by=by)
     _refuse_duplicate(actor.urn, asked_body.items)
     ways = (
         tuple(() for _ in asked_body.items)
@@ -205,13 +205,15 @@ def _find_lacking(asked_body: AskedBody, terms: RuleTerms) -> list[Problem]:
     return lacking
 
 
-def _refuse_unneeded(items: Sequence[RequestedItem], actor: Actor, until: datetime | None) -> None:
+def _refuse_unneeded(items: Sequence[RequestedItem], actor: Actor, until: datetime | None, *, by: Actor) -> None:
     """Raise RequestConflict for an item that the actor has already until the asked end."""
     for item in items:
         through = held_items.find_through(item, actor, until)
         if through is not None:
-            words = "" if item.kind is ItemKind.EXTERNAL_ROLE else ", until the asked end"
-            detail = f"{actor.urn} has this already{words}."
+            name = authorizer.load_names(urns=[actor.urn]).get(actor.urn, actor.urn)
+            subject = "You have" if actor.urn == by.urn else f"{name} has"
+            end = "" if item.kind is ItemKind.EXTERNAL_ROLE else ", until the asked end"
+            detail = f"{subject} this already{end}."
             raise RequestConflict("request.not_needed", detail, through=through)
 
 

@@ -68,7 +68,7 @@ def _end_batch(items: Sequence[RequestItem]) -> int:
 def find_taker(thing: GivenThing, request: SubmittedRequest) -> str:
     """Return the URN of the account that took something away, as the change log has it; the system where it has not."""
     events = _list_events(thing, request)
-    taking = (event for event in events if _removes(event, thing.names - {_get_urn(event)}))
+    taking = (event for event in events if _has_removed(event, thing.names - {_get_urn(event)}))
     last = next(taking, events[0] if events else None)
     return authorizer.SYSTEM.urn if last is None else str(last.by)
 
@@ -86,7 +86,7 @@ def _get_urn(event: ChangeEvent | PolicyEvent) -> str:
     return str(event.policy_urn if isinstance(event, PolicyEvent) else event.object_urn)
 
 
-def _removes(event: ChangeEvent | PolicyEvent, names: frozenset[str]) -> bool:
+def _has_removed(event: ChangeEvent | PolicyEvent, names: frozenset[str]) -> bool:
     """Return whether one of the names stands in the state before an event and no longer in the one after it."""
     before, after = _write_text(event.before), _write_text(event.after)
     return any(name in before and name not in after for name in names)

@@ -227,7 +227,7 @@ def _refuse_duplicate(actor: str, items: Sequence[RequestedItem]) -> None:
 
 def build_duplicate(request: SubmittedRequest) -> RequestConflict:
     """Return the refusal of what is asked for already."""
-    detail = "The same is asked for already, and not decided yet."
+    detail = "The same is asked for already, and not finished yet."
     return RequestConflict("request.duplicate", detail, urn=request.urn)
 
 

@@ -164,10 +164,15 @@ def word_end(until: datetime | None) -> str:
     return "without an end" if until is None else f"until {word_time(until)}"
 
 
-def build_request_row(request: SubmittedRequest, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row of a list of requests."""
+def build_request_row(request: SubmittedRequest, names: Mapping[str, str], *, reader: str) -> dict[str, Any]:
+    """Return a row of a list of requests; asker and actor of a blind one are not told who has it.
+
+    `since` is when it came to those who have it now: comments move nothing.
+    """
     label, kind = STATES[request.state]
     items: Sequence[Any] = list(request.items.all())
+    is_hidden = request.is_blind and reader in (request.actor, request.by)
+    moves = [line.time for line in request.trail.all() if line.what != RequestTrail.What.COMMENT]
     return {
         "urn": request.urn,
         "title": "; ".join(word_stored_item(item.document, names) for item in items),
@@ -177,7 +182,10 @@ def build_request_row(request: SubmittedRequest, names: Mapping[str, str]) -> di
         "state_label": label,
         "state_kind": kind,
         "due": request.due_at,
-        "waits_for": ", ".join(
+        "since": moves[-1] if moves else request.created_at,
+        "waits_for": ""
+        if is_hidden
+        else ", ".join(
             names.get(urn, urn) for step in request.steps.all() if step.state == "waiting" for urn in step.urns
         ),
     }

@@ -1,0 +1,150 @@
+"""Home: what its reader has, asked for and owns, what waits for a decision, and what administrators look at first."""
+
+from datetime import timedelta
+from typing import Any, cast
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from catalog.home.pages import rows
+from catalog.home.pages.rows import Reader
+from catalog.home.queries import held_entities, owned
+from catalog.home.queries.endings import HouseEndings
+from catalog.home.services import visits
+from catalog.reports.queries import findings
+from policies.decisions.pages import change_wording
+from policies.http.guard import get_actor, signed_in
+from policies.http.pages.list_and_form_pages import page_view
+from policies.models import User
+from policies.pdp import authorizer
+from policies.requests.pages.requests import build_rows as build_request_rows
+from policies.requests.queries import requests
+from policies.writes import change_log_queries
+
+#: Rows of each list; the page of the list has them all.
+LISTED = 5
+
+#: What changed within this time stands on the page of administrators.
+_WEEK = timedelta(days=7)
+
+
+@page_view(signed_in)
+def show_home(request: HttpRequest) -> HttpResponse:
+    """Page with the first rows of each list that is about its reader."""
+    reader = Reader.from_actor(get_actor(request))
+    context = {**_build_access(reader), **_build_owned(reader), "has_requests": settings.AUTH_POLICIES_ENABLED}
+    if settings.AUTH_POLICIES_ENABLED:
+        context |= _build_requests(reader)
+    is_administrator = requests.is_administrator(reader.actor)
+    if is_administrator:
+        context |= _build_house(reader, cast("User", request.user))
+    context |= {
+        "name": request.user.get_full_name(),  # type: ignore[union-attr]  # the guard found somebody signed in
+        "is_administrator": is_administrator,
+        "is_empty": not (is_administrator or any(context.get(name) for name in _OWN_LISTS)),
+        "questions": _list_questions(),
+    }
+    return render(request, "home/page.html", context)
+
+
+#: Lists of which each reader has some, unless the house is new to it.
+_OWN_LISTS = ("through", "domains", "own_requests", "owned", "decisions")
+
+
+def _list_questions() -> list[dict[str, str]]:
+    """Return the questions of a page without rows, each with the page that answers it."""
+    return [
+        {"label": "What may I do here?", "url": reverse("why-can", query={"resource": ""}), "icon": "why"},
+        {
+            "label": "Which data may I view?",
+            "url": reverse("why-what", query={"privilege": owned.REACHING_PRIVILEGE}),
+            "icon": "view",
+        },
+        {"label": "Why may I not do something?", "url": reverse("why"), "icon": "lock"},
+    ]
+
+
+def _build_access(reader: Reader) -> dict[str, Any]:
+    """Return *What I have*: entities by domain, through what, and what ends soon."""
+    ways = reader.list_ways()
+    counts = held_entities.count_held(by=reader.actor)
+    through = rows.count_through(ways, rows.load_through_names(ways))
+    found = rows.list_endings(reader, ways)
+    return {
+        "held_count": counts.total,
+        "domains": rows.build_domain_rows(counts.by_domain[:LISTED]),
+        "domain_count": len(counts.by_domain),
+        "through": through[:LISTED],
+        "way_count": len(ways),
+        "endings": rows.build_ending_rows(reader, found[:LISTED]),
+        "ending_count": len(found),
+    }
+
+
+def _build_owned(reader: Reader) -> dict[str, Any]:
+    entities = owned.list_owned(by=reader.actor)
+    first = list(entities[:LISTED])
+    is_all = len(first) < LISTED
+    return {
+        "owned": rows.build_owned_rows(reader, first),
+        "owned_count": len(first) if is_all else entities.order_by().count(),
+    }
+
+
+def _build_requests(reader: Reader) -> dict[str, Any]:
+    """Return *My requests*, and *To decide* with the most urgent first."""
+    own = requests.list_requests(by=reader.actor, mine=True)
+    decisions = requests.list_requests(by=reader.actor, to_decide=True)
+    own_rows, decision_rows = list(own[: LISTED + 1]), list(decisions[: LISTED + 1])
+    built = build_request_rows([*own_rows[:LISTED], *decision_rows[:LISTED]], reader=reader.actor)
+    own_count = min(len(own_rows), LISTED)
+    return {
+        "own_requests": built[:own_count],
+        "has_more_requests": len(own_rows) > LISTED,
+        "decisions": built[own_count:],
+        "has_more_decisions": len(decision_rows) > LISTED,
+    }
+
+
+def _build_house(reader: Reader, user: User) -> dict[str, Any]:
+    """Return what administrators look at first: changes of the week, findings since the last visit, what ends."""
+    previous = visits.note_visit(user=user, now=reader.now)
+    new_findings = findings.list_findings(states=findings.WAITING_STATES)
+    if previous is not None:
+        new_findings = new_findings.filter(first_seen_at__gt=previous)
+    house = HouseEndings(until=reader.soon)
+    since = reader.now - _WEEK
+    changes = change_log_queries.list_policy_events().filter(at__gte=since)
+    events = list(changes[:LISTED])
+    names = authorizer.load_names(urns={event.by for event in events}) if events else {}
+    return {
+        "changes": [
+            {
+                "name": event.name,
+                "url": reverse("policy-version", args=[event.version, event.policy_urn])
+                if settings.AUTH_POLICIES_ENABLED
+                else "",
+                "sentence": change_wording.word_change(event.verb).event,
+                "by": names.get(event.by, "The system" if event.by == authorizer.SYSTEM.urn else event.by),
+                "at": event.at,
+            }
+            for event in events
+        ],
+        "change_count": changes.order_by().count(),
+        "other_change_count": change_log_queries.list_change_events().filter(at__gte=since).order_by().count(),
+        "previous_visit": previous,
+        "findings": [
+            {
+                "sentence": finding.sentence or "A finding about something that you may not view.",
+                "url": reverse("finding", args=[finding.pk]),
+                "severity": finding.get_severity_display(),
+                "since": finding.first_seen_at,
+            }
+            for finding in findings.redact(findings=new_findings[:LISTED], by=reader.actor)
+        ],
+        "finding_count": new_findings.order_by().count(),
+        "house_endings": rows.build_house_rows(reader, house[:LISTED]),
+        "house_ending_count": len(house),
+    }

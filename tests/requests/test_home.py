@@ -74,7 +74,8 @@ def test_everybody_sees_what_they_have_through_what_and_until_when(finance: Comp
         "Ending", type="PLATFORM", privileges=["MANAGE_TAGS"], actors={"users": [BOB]}, validUntil=until.isoformat()
     )
     page = read(open_as("bob"), "/")
-    assert "You may do something on <strong>2</strong> entities, by 2 policies" in page
+    # The two datasets, and the domain itself.
+    assert "You may do something on <strong>3</strong> entities, by 2 policies" in page
     assert "Finance</a> <span>2</span>" in page
     assert "Crew" in page
     listed = read(open_as("bob"), "/my/access")
@@ -91,7 +92,7 @@ def test_everybody_sees_what_they_have_through_what_and_until_when(finance: Comp
         actors={"users": [BOB]},
         resources={"filter": {"criteria": [{"field": "URN", "values": [ORDERS]}]}},
     )
-    assert "on <strong>1</strong> entity" in read(open_as("bob"), "/")
+    assert "on <strong>2</strong> entities" in read(open_as("bob"), "/")
     assert "Another policy denies" in read(open_as("bob"), "/my/access")
     assert "Another policy denies" not in read(open_as("eve"), "/my/access")
     assert word_left(until, until - timedelta(days=13, hours=5)) == "in 13 days"
@@ -219,9 +220,9 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(finance: Company) -> 
             *[own(urn, ADA) for urn in urns],
             *[said(urn, "domains", {"domains": [f"{FINANCE}{number}"]}) for urn in urns],
         )
-        for index, urn in enumerate(urns):
-            ask(finance["jo"], {"privilege": "EDIT_ENTITY_TAGS", "resource": {"urn": urn}})
-            ask(finance["ada"], {"privilege": "DELETE_ENTITY", "resource": {"urn": urn}})
+        for asker, privilege in (("jo", "EDIT_ENTITY_TAGS"), ("ada", "DELETE_ENTITY")):
+            ask(finance[asker], *({"privilege": privilege, "resource": {"urn": urn}} for urn in urns))
+        for index in range(4):
             give(f"p{number}-{index}", "EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE", users=[ADA, BOB])
             until = timezone.now() + timedelta(days=5)
             store_policy(
@@ -248,5 +249,5 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(finance: Company) -> 
     grow(1)
     few = count()
     grow(2)
-    assert count() == few
+    assert {name: number for name, number in count().items() if number > few[name]} == {}
     assert max(few.values()) <= 60

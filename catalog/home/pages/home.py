@@ -77,7 +77,7 @@ def _build_access(reader: Reader) -> dict[str, Any]:
         "domains": rows.build_domain_rows(counts.by_domain[:LISTED]),
         "domain_count": len(counts.by_domain),
         "through": through[:LISTED],
-        "way_count": len(ways),
+        "policy_count": len({way.policy for way in ways}),
         "endings": rows.build_ending_rows(reader, found[:LISTED]),
         "ending_count": len(found),
     }

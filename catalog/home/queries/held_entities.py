@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from django.conf import settings
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 
 from catalog.access import browsing
 from catalog.access.coverage_sql import ALL_ROWS, build_coverage_condition
@@ -47,7 +47,13 @@ def list_owned_as(*, by: Actor) -> frozenset[Owner]:
 def _count(by: Actor) -> HeldCounts:
     held = _list_held(by)
     rows = Facet.objects.filter(field=selectors.DOMAIN, entity__in=held.order_by().values("pk")).order_by()
-    counts = rows.values_list("value").annotate(number=Count("entity")).order_by("-number", "value")
+    # A domain is in itself; a list of it is about what else is in it.
+    counts = (
+        rows.exclude(entity__urn=F("value"))
+        .values_list("value")
+        .annotate(number=Count("entity"))
+        .order_by("-number", "value")
+    )
     count_by_domain = dict(counts)
     hidden_urns = find_hidden(urns=list(count_by_domain), by=by)
     return HeldCounts(

@@ -75,7 +75,7 @@ def test_everybody_sees_what_they_have_through_what_and_until_when(finance: Comp
     )
     page = read(open_as("bob"), "/")
     # The two datasets, and the domain itself.
-    assert "You may do something on <strong>3</strong> entities, by 2 policies" in page
+    assert "You may do something on <strong>3 entities</strong>, by 2 policies" in page
     assert "Finance</a> <span>2</span>" in page
     assert "Crew" in page
     listed = read(open_as("bob"), "/my/access")
@@ -92,7 +92,7 @@ def test_everybody_sees_what_they_have_through_what_and_until_when(finance: Comp
         actors={"users": [BOB]},
         resources={"filter": {"criteria": [{"field": "URN", "values": [ORDERS]}]}},
     )
-    assert "on <strong>2</strong> entities" in read(open_as("bob"), "/")
+    assert "on <strong>2 entities</strong>" in read(open_as("bob"), "/")
     assert "Another policy denies" in read(open_as("bob"), "/my/access")
     assert "Another policy denies" not in read(open_as("eve"), "/my/access")
     assert word_left(until, until - timedelta(days=13, hours=5)) == "in 13 days"
@@ -202,52 +202,53 @@ def test_what_may_not_be_viewed_is_not_named_nor_counted(finance: Company) -> No
         assert blind["rule"] is None
         jo = open_as("jo")
         pages = [read(jo, "/"), *(read(jo, "/my/access", show=show) for show in ("", "domains", "owned", "requests"))]
-        assert "No policy allows" in pages[0] or "on no entity so far" in pages[0]
+        assert "No policy allows" in pages[0] or "nothing in the catalog so far" in pages[0]
         assert all(name not in page for page in pages for name in (ORDERS, "Finance", "Crew", "Owner"))
         # Somebody who may view it is told.
         store_policy(
             "View", privileges=["VIEW_ENTITY_PAGE"], actors={"users": [JO]}, resources={"filter": {"criteria": []}}
         )
-        assert "on <strong>3</strong> entities" in read(open_as("jo"), "/")
+        assert "on <strong>3 entities</strong>" in read(open_as("jo"), "/")
 
 
 def test_the_number_of_queries_does_not_grow_with_the_rows(finance: Company) -> None:
+    """Two rows of everything cost as much as four: entities, ways, what ends, requests of both kinds, changes."""
     ada, admin = open_as("ada"), open_as("admin")
 
     def grow(number: int) -> None:
-        urns = [f"urn:li:dataset:(urn:li:dataPlatform:hive,t{number}-{index},PROD)" for index in range(4)]
+        urns = [f"urn:li:dataset:(urn:li:dataPlatform:hive,t{number}-{index},PROD)" for index in range(2)]
         tell(
             *[own(urn, ADA) for urn in urns],
             *[said(urn, "domains", {"domains": [f"{FINANCE}{number}"]}) for urn in urns],
         )
         for asker, privilege in (("jo", "EDIT_ENTITY_TAGS"), ("ada", "DELETE_ENTITY")):
             ask(finance[asker], *({"privilege": privilege, "resource": {"urn": urn}} for urn in urns))
-        for index in range(4):
+        for index in range(2):
             give(f"p{number}-{index}", "EDIT_ENTITY_TAGS", "VIEW_ENTITY_PAGE", users=[ADA, BOB])
             until = timezone.now() + timedelta(days=5)
+            actors = {"users": [ADA], "groups": [CREW]}
             store_policy(
                 f"e{number}-{index}",
                 type="PLATFORM",
                 privileges=["MANAGE_TAGS"],
-                actors={"users": [ADA], "groups": [CREW]},
+                actors=actors,
                 validUntil=until.isoformat(),
             )
 
     def count() -> dict[str, int]:
+        shown = [f"/my/access?show={show}" for show in ("", "ending", "domains", "owned", "requests")]
+        pages = [*((ada, address) for address in ("/", *shown)), (admin, "/"), (admin, "/my/access?show=house")]
         counts = {}
-        for client, name in ((ada, "ada"), (admin, "admin")):
-            for address in (
-                "/",
-                *(f"/my/access?show={show}" for show in ("", "ending", "domains", "owned", "requests", "house")),
-            ):
-                client.get(address)
-                with CaptureQueriesContext(connection) as captured:
-                    assert client.get(address).status_code == 200
-                counts[f"{name} {address}"] = len(captured)
+        for client, address in pages:
+            with CaptureQueriesContext(connection) as captured:
+                assert client.get(address).status_code == 200
+            counts[f"{'admin' if client is admin else 'ada'} {address}"] = len(captured)
         return counts
 
     grow(1)
+    ada.get("/")
     few = count()
     grow(2)
+    ada.get("/")
     assert {name: number for name, number in count().items() if number > few[name]} == {}
     assert max(few.values()) <= 60

@@ -15,6 +15,7 @@ from catalog.home.queries.endings import HouseEndings
 from catalog.home.services import visits
 from catalog.reports.queries import findings
 from policies.decisions.pages import change_wording
+from policies.engine import wording
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages.list_and_form_pages import page_view
 from policies.models import User
@@ -73,11 +74,11 @@ def _build_access(reader: Reader) -> dict[str, Any]:
     through = rows.count_through(ways, rows.load_through_names(ways))
     found = rows.list_endings(reader, ways)
     return {
-        "held_count": counts.total,
+        "held": wording.word_count(counts.total, "entity", "entities") if counts.total else "",
         "domains": rows.build_domain_rows(counts.by_domain[:LISTED]),
         "domain_count": len(counts.by_domain),
         "through": through[:LISTED],
-        "policy_count": len({way.policy for way in ways}),
+        "policies": wording.word_count(len({way.policy for way in ways}), "policy", "policies") if ways else "",
         "endings": rows.build_ending_rows(reader, found[:LISTED]),
         "ending_count": len(found),
     }
@@ -132,8 +133,8 @@ def _build_house(reader: Reader, user: User) -> dict[str, Any]:
             }
             for event in events
         ],
-        "change_count": changes.order_by().count(),
-        "other_change_count": change_log_queries.list_change_events().filter(at__gte=since).order_by().count(),
+        "change_count": wording.word_count(changes.order_by().count(), "change of policies", "changes of policies"),
+        "other_change_count": f"{change_log_queries.list_change_events().filter(at__gte=since).order_by().count():,}",
         "previous_visit": previous,
         "findings": [
             {
@@ -144,7 +145,7 @@ def _build_house(reader: Reader, user: User) -> dict[str, Any]:
             }
             for finding in findings.redact(findings=new_findings[:LISTED], by=reader.actor)
         ],
-        "finding_count": new_findings.order_by().count(),
+        "finding_count": f"{new_findings.order_by().count():,}",
         "house_endings": rows.build_house_rows(reader, house[:LISTED]),
         "house_ending_count": len(house),
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from policies.engine import wording
 from policies.engine.families import vocabulary
@@ -12,6 +12,7 @@ from policies.engine.selectors import (
     ONESELF,
     OWNER_OF_ANY_TYPE,
     TYPE,
+    URN,
     Condition,
     Criterion,
     Selector,
@@ -62,6 +63,11 @@ def build_way(
         "" if until is None else word_left(until, now),
         until is not None and now <= until <= now + SOON,
     )
+
+
+def word_until(until: datetime, now: datetime) -> str:
+    """Return an end as the component draws it: `until 11 Dec 2026, 18:00 UTC (in 13 days)`."""
+    return f"until {until.astimezone(UTC):%-d %b %Y, %H:%M} UTC ({word_left(until, now)})"
 
 
 def word_left(until: datetime, now: datetime) -> str:
@@ -139,13 +145,29 @@ def describe_selector(selector: Selector, names: Mapping[str, str]) -> str:
 
     A URN that has no name in `names` is not written: its reader may not view it.
     """
-    nouns = [_word_types(criterion) for criterion in selector.criteria if _is_type(criterion)]
-    clauses = [_word_criterion(criterion, names) for criterion in selector.criteria if not _is_type(criterion)]
-    return " ".join([nouns[0] if nouns else "everything", ", ".join(clauses)]).strip()
+    nouns = [criterion for criterion in selector.criteria if _is_noun(criterion)]
+    # Entities that are named need no other noun.
+    noun = min(nouns, key=lambda criterion: criterion.field != URN, default=None)
+    clauses = [_word_criterion(criterion, names) for criterion in selector.criteria if criterion is not noun]
+    return " ".join([_word_noun(noun, names), ", ".join(clauses)]).strip()
 
 
-def _is_type(criterion: Criterion) -> bool:
-    return criterion.field == TYPE and criterion.condition is Condition.EQUALS and bool(criterion.values)
+def _is_noun(criterion: Criterion) -> bool:
+    return criterion.field in (TYPE, URN) and criterion.condition is Condition.EQUALS and bool(criterion.values)
+
+
+def _word_noun(criterion: Criterion | None, names: Mapping[str, str]) -> str:
+    if criterion is None:
+        return "everything"
+    return _word_types(criterion) if criterion.field == TYPE else _join_values(criterion, names, "and")
+
+
+def _join_values(criterion: Criterion, names: Mapping[str, str], conjunction: str) -> str:
+    """Return the first values by name; those that may not be named are counted with the rest."""
+    values = sorted(criterion.values)
+    named_values = [value for value in values if not value.startswith("urn:li:") or value in names]
+    shown_names = [names.get(value, value) for value in named_values[: wording.MAX_LISTED_NAMES]]
+    return wording.join_words(shown_names, conjunction, len(values) - len(shown_names))
 
 
 def _word_types(criterion: Criterion) -> str:
@@ -157,18 +179,12 @@ def _word_types(criterion: Criterion) -> str:
 
 
 def _word_criterion(criterion: Criterion, names: Mapping[str, str]) -> str:
-    values = sorted(criterion.values)
-    named_values = [value for value in values if not value.startswith("urn:li:") or value in names]
-    shown_names = [names.get(value, value) for value in named_values[: wording.MAX_LISTED_NAMES]]
-    more_count = len(values) - len(shown_names)
+    text = _join_values(criterion, names, "or")
     if wording.get_property_label(criterion.field):
-        return wording.word_property_clause(
-            criterion.field, criterion.condition, wording.join_words(shown_names, "or", more_count)
-        )
+        return wording.word_property_clause(criterion.field, criterion.condition, text)
     words = wording.get_field_words(criterion.field)
-    if not values:
+    if not criterion.values:
         return f"of no {words.noun}"
-    text = wording.join_words(shown_names, "or", more_count)
     if criterion.condition is Condition.STARTS_WITH:
         return f"whose {words.noun} begins with {text}"
     phrase = words.selecting.format(text)

@@ -13,6 +13,7 @@ from policies.errors import NotFound
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import Section, form_view, redirect_with_message
+from policies.http.pages.ways import word_until
 from policies.models import SubmittedRequest
 from policies.models.request import MAX_NOTE_LENGTH
 from policies.pdp import authorizer
@@ -66,7 +67,7 @@ def renew_request(request: HttpRequest, urn: str) -> HttpResponse:
         title="Ask for more time",
         label="Send the request",
         section=SECTION,
-        subtitle=f"{_word_items(renewed)}, now {wording.word_end(end)}.",
+        subtitle=f"{_word_items(renewed)}, now {word_until(end, timezone.now())}.",
         cancel_url=reverse("request", args=[urn]),
         template="requests/renew.html",
     )

@@ -24,6 +24,7 @@ from policies.http.pages.list_and_form_pages import (
     page_view,
     redirect_with_message,
 )
+from policies.http.pages.ways import build_way
 from policies.models import RequestItem, RequestStep, SubmittedRequest
 from policies.models.request import MAX_NOTE_LENGTH, RequestState
 from policies.pdp import authorizer, database_clock
@@ -249,6 +250,7 @@ def _build_item(item: RequestItem, names: Mapping[str, str], *, is_hidden: bool)
         "title": wording.word_stored_item(item.document, names),
         "way": None if is_hidden or not item.way else wording.word_way(item.way, names),
         "end": wording.word_end(item.ends_at) if item.state in (RequestState.DONE, RequestState.ENDED) else "",
+        "times": build_way(now=database_clock.get_now(), until=item.ends_at),
         "state_label": label,
         "state_kind": kind,
     }

@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy
 from policies.engine.wording import word_time
+from policies.http.pages.ways import build_way
 from policies.models import RequestTrail, SubmittedRequest
 from policies.models.request import RequestState
 from policies.requests.items import ItemKind, RequestedItem, load_item
@@ -178,6 +181,7 @@ def build_request_row(request: SubmittedRequest, names: Mapping[str, str], *, re
         "title": "; ".join(word_stored_item(item.document, names) for item in items),
         "actor": names.get(request.actor, request.actor),
         "end": word_end(request.until),
+        "way": build_way(now=timezone.now(), until=request.until),
         "asked": request.created_at,
         "state_label": label,
         "state_kind": kind,

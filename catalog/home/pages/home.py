@@ -34,15 +34,15 @@ _WEEK = timedelta(days=7)
 @page_view(signed_in)
 def show_home(request: HttpRequest) -> HttpResponse:
     """Page with the first rows of each list that is about its reader."""
-    reader = Reader.from_actor(get_actor(request))
+    reader, user = Reader.from_actor(get_actor(request)), cast("User", request.user)
     context = {**_build_access(reader), **_build_owned(reader), "has_requests": settings.AUTH_POLICIES_ENABLED}
     if settings.AUTH_POLICIES_ENABLED:
         context |= _build_requests(reader)
     is_administrator = requests.is_administrator(reader.actor)
     if is_administrator:
-        context |= _build_house(reader, cast("User", request.user))
+        context |= _build_house(reader, user)
     context |= {
-        "name": request.user.get_full_name(),  # type: ignore[union-attr]  # the guard found somebody signed in
+        "name": user.name,
         "is_administrator": is_administrator,
         "is_empty": not (is_administrator or any(context.get(name) for name in _OWN_LISTS)),
         "questions": _list_questions(),
@@ -86,11 +86,9 @@ def _build_access(reader: Reader) -> dict[str, Any]:
 
 def _build_owned(reader: Reader) -> dict[str, Any]:
     entities = owned.list_owned(by=reader.actor)
-    first = list(entities[:LISTED])
-    is_all = len(first) < LISTED
     return {
-        "owned": rows.build_owned_rows(reader, first),
-        "owned_count": len(first) if is_all else entities.order_by().count(),
+        "owned": rows.build_owned_rows(reader, list(entities[:LISTED])),
+        "owned_count": entities.order_by().count(),
     }
 
 

@@ -12,7 +12,6 @@ from catalog.entities.pages import type_labels
 from catalog.home.queries import endings, held_entities, owned
 from catalog.home.queries.endings import GrantEnding, HouseEnding
 from catalog.home.queries.way_times import WayTimes
-from catalog.models import Entity
 from policies.decisions.pages.explore_common import AnswerViewer
 from policies.engine import families, wording
 from policies.engine.model import Actor
@@ -155,14 +154,17 @@ def _find_item(item_by_urn: Mapping[str, RequestItem], urns: Iterable[str], ends
 def build_ending_rows(reader: Reader, found: Sequence[Ending]) -> list[dict[str, Any]]:
     """Return the rows of what ends; the number of queries does not grow with them."""
     ways = [ending.what for ending in found if isinstance(ending.what, HeldWay)]
-    row_by_way = dict(zip(map(id, ways), build_way_rows(reader, ways), strict=True))
+    way_rows = iter(build_way_rows(reader, ways))
     urns = {urn for ending in found for urn in _list_urns(ending)}
     names = _load_visible_names(urns) if urns else {}
-    rows = []
-    for ending in found:
-        row = row_by_way.get(id(ending.what)) or _build_other_row(reader, ending, names)
-        rows.append({**row, **_build_renewal(ending.item)})
-    return rows
+    renewed = endings.find_renewed(items=[ending.item for ending in found if ending.item is not None])
+    return [
+        {
+            **(next(way_rows) if isinstance(ending.what, HeldWay) else _build_other_row(reader, ending.what, names)),
+            **_build_renewal(ending.item, renewed),
+        }
+        for ending in found
+    ]
 
 
 def _list_urns(ending: Ending) -> list[str]:
@@ -171,27 +173,32 @@ def _list_urns(ending: Ending) -> list[str]:
     return request_wording.list_item_urns([ending.what.document]) if isinstance(ending.what, RequestItem) else []
 
 
-def _build_other_row(reader: Reader, ending: Ending, names: Mapping[str, str]) -> dict[str, Any]:
-    what = ending.what
-    if isinstance(what, GrantEnding):
-        title, scope = _word_privileges(what.privileges), f"on {names.get(what.entity, _HIDDEN)}"
-        through = shown_ways.build_through([what.holder], names=names, get_url=reader.viewer.account_url)
-        way = shown_ways.build_way(now=reader.now, policy="Grant", through=through, until=what.ends)
-    else:
-        assert isinstance(what, RequestItem)  # noqa: S101 - the third kind; ways have rows of their own
-        title, scope = request_wording.word_stored_item(what.document, names), ""
+def _build_other_row(reader: Reader, what: GrantEnding | RequestItem, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the row of a grant, or of an item whose end only its request knows."""
+    if isinstance(what, RequestItem):
         way = shown_ways.build_way(now=reader.now, policy="Request", until=what.ends_at)
-    return {"title": title, "scope": scope, "way": way, "caution": ""}
+        return {
+            "title": request_wording.word_stored_item(what.document, names),
+            "scope": "",
+            "way": way,
+            "caution": "",
+        }
+    through = shown_ways.build_through([what.holder], names=names, get_url=reader.viewer.account_url)
+    return {
+        "title": _word_privileges(what.privileges),
+        "scope": f"on {names.get(what.entity, _HIDDEN)}",
+        "way": shown_ways.build_way(now=reader.now, policy="Grant", through=through, until=what.ends),
+        "caution": "",
+    }
 
 
-def _build_renewal(item: RequestItem | None) -> dict[str, str]:
+def _build_renewal(item: RequestItem | None, renewed: frozenset[int]) -> dict[str, str]:
     """Return the page that asks for more time, or that of the request where more time is asked for already."""
     if item is None:
         return {"renew_url": "", "request_url": ""}
     urn = item.request.urn
-    is_renewed = bool(getattr(item, "is_renewed", False))
     return {
-        "renew_url": "" if is_renewed else reverse("request-renew", args=[urn]),
+        "renew_url": "" if item.request_id in renewed else reverse("request-renew", args=[urn]),
         "request_url": reverse("request", args=[urn]),
     }
 
@@ -199,23 +206,25 @@ def _build_renewal(item: RequestItem | None) -> dict[str, str]:
 # -- the rest ----------------------------------------------------------------------------------------------------------
 
 
-def build_owned_rows(reader: Reader, entities: Sequence[Entity]) -> list[dict[str, Any]]:
+def build_owned_rows(reader: Reader, entities: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows of what the reader owns (`owned.list_owned`), with who reaches each."""
-    reach_by_urn = owned.count_reach(urns=[entity.urn for entity in entities])
+    reach_by_urn = owned.count_reach(urns=[entity["urn"] for entity in entities])
     return [
         {
-            "name": entity.name or entity.urn,
-            "type": entity.type,
-            "word": type_labels.singular_label(entity.type),
-            "url": reverse("entity", args=[entity.urn]),
-            "reach": _word_reach(reach_by_urn[entity.urn]),
-            "who_url": reverse("why-who", query={"privilege": owned.REACHING_PRIVILEGE, "resource": entity.urn})
-            if reader.viewer.may_ask_about_others
-            else "",
-            "waiting": entity.waiting,  # type: ignore[attr-defined]  # annotated by the query
+            "name": entity["name"] or entity["urn"],
+            "type": entity["type"],
+            "word": type_labels.singular_label(entity["type"]),
+            "url": reverse("entity", args=[entity["urn"]]),
+            "reach": _word_reach(reach_by_urn[entity["urn"]]),
+            "who_url": _build_who_url(entity["urn"]) if reader.viewer.may_ask_about_others else "",
+            "waiting": entity["waiting"],
         }
         for entity in entities
     ]
+
+
+def _build_who_url(urn: str) -> str:
+    return reverse("why-who", query={"privilege": owned.REACHING_PRIVILEGE, "resource": urn})
 
 
 def _word_reach(reach: owned.Reach) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import CharField, Exists, F, OuterRef, QuerySet, Value
+from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from catalog.access.grant_rows import select_grants
@@ -90,15 +90,17 @@ def list_ending_grants(*, actor: Actor, until: datetime) -> list[GrantEnding]:
 
 
 def list_granted_items(*, actor: Actor, until: datetime) -> list[RequestItem]:
-    """Return the items of requests that an actor was given and that end until a time, the earliest first.
-
-    Each has in `is_renewed` whether more time is asked for already.
-    """
-    renewals = SubmittedRequest.objects.filter(renews=OuterRef("request"), state=RequestState.OPEN)
+    """Return the items of requests that an actor was given and that end until a time, the earliest first."""
     items = RequestItem.objects.filter(request__actor=actor.urn, state=RequestState.DONE, ends_at__lte=until)
-    return list(
-        items.select_related("request").annotate(is_renewed=Exists(renewals)).order_by("ends_at", "pk")[:MAX_LISTED]
-    )
+    return list(items.select_related("request").order_by("ends_at", "pk")[:MAX_LISTED])
+
+
+def find_renewed(*, items: Collection[RequestItem]) -> frozenset[int]:
+    """Return the ids of the requests of these items for which more time is asked for already; one query."""
+    renewals = SubmittedRequest.objects.filter(
+        renews__in={item.request_id for item in items}, state=RequestState.OPEN
+    ).order_by()
+    return frozenset(pk for pk in renewals.values_list("renews_id", flat=True) if pk is not None)
 
 
 def list_given_urns(item: RequestItem) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -31,10 +32,10 @@ class Reach:
     is_exact: bool
 
 
-def list_owned(*, by: Actor) -> QuerySet[Entity]:
+def list_owned(*, by: Actor) -> QuerySet[Entity, dict[str, Any]]:
     """Return what `by` or a group of it owns and `by` may view, first what most open requests are about.
 
-    Each row has the number of these requests in `waiting`.
+    Each row has urn, name and type, and the number of these requests in `waiting`.
     """
     is_owned = facet_condition(selectors.OWNER, Q(value__among=sorted(by.holders)))
     open_items = RequestItem.objects.filter(
@@ -43,7 +44,9 @@ def list_owned(*, by: Actor) -> QuerySet[Entity]:
     counts = open_items.values("entity").annotate(number=Count("request", distinct=True)).values("number")
     rows = Entity.objects.filter(is_owned, is_removed=False).exclude(type__in=browsing.UNLISTED_TYPES)
     waiting = Coalesce(Subquery(counts, output_field=IntegerField()), 0)
-    return filter_viewable(rows, by=by).annotate(waiting=waiting).order_by("-waiting", "name", "urn")
+    counted = filter_viewable(rows, by=by).annotate(waiting=waiting).order_by("-waiting", "name", "urn")
+    owned_rows: QuerySet[Entity, dict[str, Any]] = counted.values("urn", "name", "type", "waiting")
+    return owned_rows
 
 
 def count_reach(*, urns: Collection[str]) -> dict[str, Reach]:

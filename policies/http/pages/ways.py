@@ -24,8 +24,6 @@ from policies.models.roles import ROLE_PREFIX
 #: Until so long before its end what ends is marked.
 SOON = timedelta(days=30)
 
-_NO_URL: Callable[[str], str] = lambda _urn: ""  # noqa: E731 - a default
-
 
 @dataclass(frozen=True, slots=True)
 class ShownWay:
@@ -90,7 +88,7 @@ def build_through(
     tokens: Collection[str],
     *,
     names: Mapping[str, str],
-    get_url: Callable[[str], str] = _NO_URL,
+    get_url: Callable[[str], str] = lambda _urn: "",
     groups_by_role: Mapping[str, str] | None = None,
 ) -> list[dict[str, str]]:
     """Return the steps that tokens of an actor clause name, the most personal first.

@@ -58,7 +58,7 @@ def renew_request(request: HttpRequest, urn: str) -> HttpResponse:
         raise NotFound(f"There is no request {urn} that could be renewed.")
     end = renewed.until
 
-    def save(*, duration: str, until: Any, reason: str, by: Actor, channel: str) -> SubmittedRequest:  # noqa: ARG001 - every form passes it
+    def save(*, duration: str, until: Any, reason: str, by: Actor, **_: str) -> SubmittedRequest:
         return own_requests.renew(urn=urn, by=by, until=_find_until(end, duration, until), reason=reason)
 
     page = FormPage(

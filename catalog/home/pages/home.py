@@ -72,15 +72,15 @@ def _build_access(reader: Reader) -> dict[str, Any]:
     ways = reader.list_ways()
     counts = held_entities.count_held(by=reader.actor)
     through = rows.count_through(ways, rows.load_through_names(ways))
-    found = rows.list_endings(reader, ways)
+    endings = rows.list_endings(reader, ways)
     return {
         "held": wording.word_count(counts.total, "entity", "entities") if counts.total else "",
         "domains": rows.build_domain_rows(counts.by_domain[:LISTED]),
         "domain_count": len(counts.by_domain),
         "through": through[:LISTED],
         "policies": wording.word_count(len({way.policy for way in ways}), "policy", "policies") if ways else "",
-        "endings": rows.build_ending_rows(reader, found[:LISTED]),
-        "ending_count": len(found),
+        "endings": rows.build_ending_rows(reader, endings[:LISTED]),
+        "ending_count": len(endings),
     }
 
 

@@ -28,6 +28,7 @@ from policies.requests.pages import wording as request_wording
 _MAX_PRIVILEGES = 3
 
 _HIDDEN = "something that you may not view"
+_HIDDEN_HOLDER = "Somebody whom you may not view"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,10 @@ def build_way_rows(reader: Reader, ways: Sequence[HeldWay]) -> list[dict[str, An
 
 def _find_refused(reader: Reader, ways: Iterable[HeldWay]) -> frozenset[str]:
     """Return the privileges of the platform that the reader has by a way and is denied; one batch of decisions."""
-    asked = sorted({privilege for way in ways if way.is_platform for privilege in way.privileges & way.denied})
-    requests = [(reader.actor, AccessRequest(privilege_requirement(privilege))) for privilege in asked]
+    privileges = sorted({privilege for way in ways if way.is_platform for privilege in way.privileges & way.denied})
+    requests = [(reader.actor, AccessRequest(privilege_requirement(privilege))) for privilege in privileges]
     decisions = authorizer.answer_many(requests=requests) if requests else []
-    return frozenset(name for name, decision in zip(asked, decisions, strict=True) if not decision.is_allowed)
+    return frozenset(name for name, decision in zip(privileges, decisions, strict=True) if not decision.is_allowed)
 
 
 def _word_denial(way: HeldWay, refused: frozenset[str]) -> str:
@@ -117,29 +118,31 @@ def _load_visible_names(urns: Collection[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class OwnEnding:
     """One thing that ends: a way, a grant or an item of a request, and the item that gave it, if one did."""
 
     ends: datetime
-    what: HeldWay | GrantEnding | RequestItem
+    cause: HeldWay | GrantEnding | RequestItem
     item: RequestItem | None = None
 
 
-def list_endings(reader: Reader, ways: Sequence[HeldWay]) -> list[Ending]:
+def list_endings(reader: Reader, ways: Sequence[HeldWay]) -> list[OwnEnding]:
     """Return what the reader has and what ends soon, the earliest first; two queries beside the ways."""
     items = endings.list_granted_items(actor=reader.actor, until=reader.soon)
     item_by_urn = {urn: item for item in reversed(items) for urn in endings.list_given_urns(item)}
-    found: list[Ending] = [
-        Ending(way.ends, way, _find_item(item_by_urn, (way.policy, *way.through), way.ends))
+    own_endings: list[OwnEnding] = [
+        OwnEnding(way.ends, way, _find_item(item_by_urn, (way.policy, *way.through), way.ends))
         for way in ways
         if way.ends is not None and way.ends <= reader.soon
     ]
     grants = endings.list_ending_grants(actor=reader.actor, until=reader.soon)
-    found += [Ending(grant.ends, grant, _find_item(item_by_urn, (grant.entity,), grant.ends)) for grant in grants]
-    covered = {ending.item.pk for ending in found if ending.item is not None}
+    own_endings += [
+        OwnEnding(grant.ends, grant, _find_item(item_by_urn, (grant.entity,), grant.ends)) for grant in grants
+    ]
+    covered = {ending.item.pk for ending in own_endings if ending.item is not None}
     # Ownership, exceptions and external roles have no end of their own: the request alone knows it.
-    found += [Ending(item.ends_at, item, item) for item in items if item.pk not in covered and item.ends_at]
-    return sorted(found, key=lambda ending: ending.ends)
+    own_endings += [OwnEnding(item.ends_at, item, item) for item in items if item.pk not in covered and item.ends_at]
+    return sorted(own_endings, key=lambda ending: ending.ends)
 
 
 def _find_item(item_by_urn: Mapping[str, RequestItem], urns: Iterable[str], ends: datetime) -> RequestItem | None:
@@ -151,43 +154,43 @@ def _find_item(item_by_urn: Mapping[str, RequestItem], urns: Iterable[str], ends
     )
 
 
-def build_ending_rows(reader: Reader, found: Sequence[Ending]) -> list[dict[str, Any]]:
+def build_ending_rows(reader: Reader, own_endings: Sequence[OwnEnding]) -> list[dict[str, Any]]:
     """Return the rows of what ends; the number of queries does not grow with them."""
-    ways = [ending.what for ending in found if isinstance(ending.what, HeldWay)]
+    ways = [ending.cause for ending in own_endings if isinstance(ending.cause, HeldWay)]
     way_rows = iter(build_way_rows(reader, ways))
-    urns = {urn for ending in found for urn in _list_urns(ending)}
+    urns = {urn for ending in own_endings for urn in _list_urns(ending)}
     names = _load_visible_names(urns) if urns else {}
-    renewed = endings.find_renewed(items=[ending.item for ending in found if ending.item is not None])
+    renewed = endings.find_renewed(items=[ending.item for ending in own_endings if ending.item is not None])
     return [
         {
-            **(next(way_rows) if isinstance(ending.what, HeldWay) else _build_other_row(reader, ending.what, names)),
+            **(next(way_rows) if isinstance(ending.cause, HeldWay) else _build_other_row(reader, ending.cause, names)),
             **_build_renewal(ending.item, renewed),
         }
-        for ending in found
+        for ending in own_endings
     ]
 
 
-def _list_urns(ending: Ending) -> list[str]:
-    if isinstance(ending.what, GrantEnding):
-        return [ending.what.entity, ending.what.holder]
-    return request_wording.list_item_urns([ending.what.document]) if isinstance(ending.what, RequestItem) else []
+def _list_urns(ending: OwnEnding) -> list[str]:
+    if isinstance(ending.cause, GrantEnding):
+        return [ending.cause.entity, ending.cause.holder]
+    return request_wording.list_item_urns([ending.cause.document]) if isinstance(ending.cause, RequestItem) else []
 
 
-def _build_other_row(reader: Reader, what: GrantEnding | RequestItem, names: Mapping[str, str]) -> dict[str, Any]:
+def _build_other_row(reader: Reader, cause: GrantEnding | RequestItem, names: Mapping[str, str]) -> dict[str, Any]:
     """Return the row of a grant, or of an item whose end only its request knows."""
-    if isinstance(what, RequestItem):
-        way = shown_ways.build_way(now=reader.now, policy="Request", until=what.ends_at)
+    if isinstance(cause, RequestItem):
+        way = shown_ways.build_way(now=reader.now, policy="Request", until=cause.ends_at)
         return {
-            "title": request_wording.word_stored_item(what.document, names),
+            "title": request_wording.word_stored_item(cause.document, names),
             "scope": "",
             "way": way,
             "caution": "",
         }
-    through = shown_ways.build_through([what.holder], names=names, get_url=reader.viewer.account_url)
+    through = shown_ways.build_through([cause.holder], names=names, get_url=reader.viewer.account_url)
     return {
-        "title": _word_privileges(what.privileges),
-        "scope": f"on {names.get(what.entity, _HIDDEN)}",
-        "way": shown_ways.build_way(now=reader.now, policy="Grant", through=through, until=what.ends),
+        "title": _word_privileges(cause.privileges),
+        "scope": f"on {names.get(cause.entity, _HIDDEN)}",
+        "way": shown_ways.build_way(now=reader.now, policy="Grant", through=through, until=cause.ends),
         "caution": "",
     }
 
@@ -241,17 +244,17 @@ def build_domain_rows(counts: Sequence[tuple[str, int]]) -> list[dict[str, Any]]
     ]
 
 
-def build_house_rows(reader: Reader, found: Sequence[HouseEnding]) -> list[dict[str, Any]]:
+def build_house_rows(reader: Reader, house_endings: Sequence[HouseEnding]) -> list[dict[str, Any]]:
     """Return the rows of what ends in the house."""
-    names = _load_visible_names({urn for ending in found for urn in (ending.holder, ending.what)} - {""})
+    names = _load_visible_names({urn for ending in house_endings for urn in (ending.holder, ending.source)} - {""})
     return [
         {
-            "title": _HOUSE_TITLES[ending.kind].format(what=names.get(ending.what, _HIDDEN)),
-            "holder": names.get(ending.holder, ending.holder),
+            "title": _HOUSE_TITLES[ending.kind].format(what=names.get(ending.source, _HIDDEN)),
+            "holder": names.get(ending.holder, _HIDDEN_HOLDER) if ending.holder else "",
             "holder_url": reader.viewer.account_url(ending.holder),
             "way": shown_ways.build_way(now=reader.now, until=ending.ends),
         }
-        for ending in found
+        for ending in house_endings
     ]
 
 

@@ -1,4 +1,4 @@
-"""What ends soon: everything of one person's access, and everything in the house."""
+"""Everything that ends soon: of one person's access, and in the house."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,11 +25,15 @@ _NO_TEXT = Value("", output_field=CharField())
 
 @dataclass(frozen=True, slots=True)
 class HouseEnding:
-    """Something that ends: its kind (membership, role, policy, grant), who has it ('' for a policy), what, and when."""
+    """Something that ends: its kind (membership, role, policy, grant), holder, source and end.
+
+    The holder of a policy is ''. The source is the URN of the group, role or policy, or the grant's
+    entity or pattern.
+    """
 
     kind: str
     holder: str
-    what: str
+    source: str
     ends: datetime
 
 
@@ -44,7 +48,7 @@ class GrantEnding:
 
 
 class HouseEndings(Sequence[HouseEnding]):
-    """What ends in the house until a time, the earliest first; counted and cut by the database."""
+    """All that ends in the house until a time, the earliest first; the database counts and cuts it."""
 
     def __init__(self, *, until: datetime) -> None:
         first, *others = _list_house_parts(until)
@@ -73,8 +77,8 @@ def _list_house_parts(until: datetime) -> list[QuerySet[Any, Any]]:
     return [part.filter(ends__lte=until) for part in parts]
 
 
-def _select(rows: QuerySet[Any], kind: str, who: Any, given: Any) -> QuerySet[Any, Any]:
-    columns = {"sort": Value(kind, output_field=CharField()), "who": who, "given": given, "ends": F("valid_until")}
+def _select(rows: QuerySet[Any], kind: str, holder: Any, source: Any) -> QuerySet[Any, Any]:
+    columns = {"sort": Value(kind, output_field=CharField()), "who": holder, "given": source, "ends": F("valid_until")}
     return rows.order_by().values(**columns)
 
 

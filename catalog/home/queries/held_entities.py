@@ -45,8 +45,8 @@ def list_owned_as(*, by: Actor) -> frozenset[Owner]:
 
 
 def _count(by: Actor) -> HeldCounts:
-    held = _list_held(by)
-    rows = Facet.objects.filter(field=selectors.DOMAIN, entity__in=held.order_by().values("pk")).order_by()
+    entities = _list_held(by)
+    rows = Facet.objects.filter(field=selectors.DOMAIN, entity__in=entities.order_by().values("pk")).order_by()
     # A domain is in itself; a list of it is about what else is in it.
     counts = (
         rows.exclude(entity__urn=F("value"))
@@ -57,7 +57,7 @@ def _count(by: Actor) -> HeldCounts:
     count_by_domain = dict(counts)
     hidden_urns = find_hidden(urns=list(count_by_domain), by=by)
     return HeldCounts(
-        held.count(), tuple((urn, count) for urn, count in count_by_domain.items() if urn not in hidden_urns)
+        entities.count(), tuple((urn, count) for urn, count in count_by_domain.items() if urn not in hidden_urns)
     )
 
 

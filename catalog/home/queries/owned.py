@@ -1,4 +1,4 @@
-"""What somebody owns: the entities, who reaches them, and the requests about them that wait."""
+"""Entities that somebody owns, who reaches them, and the requests about them that wait."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from policies.pdp import inverse_queries, users_by_actor_clause
 from policies.pdp.access_requests import ResourceRef
 from policies.pdp.inverse_queries import AllowedActors
 
-#: Whoever has it reaches an entity.
+#: The privilege whose holders reach an entity.
 REACHING_PRIVILEGE = "VIEW_ENTITY_PAGE"
 
 
@@ -32,7 +32,7 @@ class Reach:
     is_exact: bool
 
 
-def list_owned(*, by: Actor) -> QuerySet[Entity, dict[str, Any]]:
+def list_owned(*, by: Actor) -> QuerySet[Any, Any]:
     """Return what `by` or a group of it owns and `by` may view, first what most open requests are about.
 
     Each row has urn, name and type, and the number of these requests in `waiting`.
@@ -44,16 +44,16 @@ def list_owned(*, by: Actor) -> QuerySet[Entity, dict[str, Any]]:
     counts = open_items.values("entity").annotate(number=Count("request", distinct=True)).values("number")
     rows = Entity.objects.filter(is_owned, is_removed=False).exclude(type__in=browsing.UNLISTED_TYPES)
     waiting = Coalesce(Subquery(counts, output_field=IntegerField()), 0)
-    counted = filter_viewable(rows, by=by).annotate(waiting=waiting).order_by("-waiting", "name", "urn")
-    owned_rows: QuerySet[Entity, dict[str, Any]] = counted.values("urn", "name", "type", "waiting")
-    return owned_rows
+    entities = filter_viewable(rows, by=by).annotate(waiting=waiting).order_by("-waiting", "name", "urn")
+    return entities.values("urn", "name", "type", "waiting")
 
 
 def count_reach(*, urns: Collection[str]) -> dict[str, Reach]:
     """Return entity URN → how many people may view it; the number of queries does not grow with the entities."""
     questions = [(REACHING_PRIVILEGE, ResourceRef(urn)) for urn in urns]
     allowed_actors = inverse_queries.find_named_actors_many(questions=questions) if questions else []
-    counts = users_by_actor_clause.count_users_by_actor_tokens(token_sets=[_list_tokens(one) for one in allowed_actors])
+    token_sets = [_list_tokens(allowed) for allowed in allowed_actors]
+    counts = users_by_actor_clause.count_users_by_actor_tokens(token_sets=token_sets)
     return {
         urn: Reach(count, is_exact=not allowed.is_conditional and not any(_list_exceptions(allowed)))
         for urn, allowed, count in zip(urns, allowed_actors, counts, strict=True)

@@ -14,7 +14,6 @@ from catalog.home.queries import held_entities, owned
 from catalog.home.queries.endings import HouseEndings
 from catalog.home.services import visits
 from catalog.reports.queries import findings
-from policies.decisions.pages import change_wording
 from policies.engine import wording
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages.list_and_form_pages import page_view
@@ -125,8 +124,8 @@ def _build_house(reader: Reader, user: User) -> dict[str, Any]:
                 "url": reverse("policy-version", args=[event.version, event.policy_urn])
                 if settings.AUTH_POLICIES_ENABLED
                 else "",
-                "sentence": change_wording.word_change(event.verb).event,
-                "by": names.get(event.by, "The system" if event.by == authorizer.SYSTEM.urn else event.by),
+                "verb": event.get_verb_display(),
+                "by": names.get(event.by, "the system" if event.by == authorizer.SYSTEM.urn else event.by),
                 "at": event.at,
             }
             for event in events

@@ -144,9 +144,14 @@ def describe_selector(selector: Selector, names: Mapping[str, str]) -> str:
     A URN that has no name in `names` is not written: its reader may not view it.
     """
     nouns = [criterion for criterion in selector.criteria if _is_noun(criterion)]
-    # Entities that are named need no other noun.
     noun = min(nouns, key=lambda criterion: criterion.field != URN, default=None)
-    clauses = [_word_criterion(criterion, names) for criterion in selector.criteria if criterion is not noun]
+    # Entities that are named need no type beside their names.
+    types = [criterion for criterion in nouns if criterion.field == TYPE] if noun and noun.field == URN else []
+    clauses = [
+        _word_criterion(criterion, names)
+        for criterion in selector.criteria
+        if criterion is not noun and criterion not in types
+    ]
     return " ".join([_word_noun(noun, names), ", ".join(clauses)]).strip()
 
 

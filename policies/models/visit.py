@@ -5,9 +5,9 @@ from django.db import models
 
 
 class Visit(models.Model):
-    """The visit of a user that goes on, and when the one before it began; null if there was none.
+    """When the latest visit of a user began, and the one before it; null if there was none.
 
-    A visit ends when its reader has not been on the home page for a while (`catalog.home.services.visits`).
+    A visit lasts for VISIT_GAP of `catalog.home.services.visits`.
     """
 
     user = models.OneToOneField(

@@ -1,7 +1,7 @@
 """AuthZEN evaluations, translated to access requests; those of a batch are decided together."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -122,15 +122,18 @@ def _answer_questions(
     remaining_questions, decided_pairs = iter(parsed_questions), iter(zip(access_requests, decisions, strict=True))
     answers: list[AnsweredQuestion | PolicyAppError | None] = []
     for sent_question in sent_questions:
-        answer: AnsweredQuestion | PolicyAppError | ParsedQuestion | None
+        answer: AnsweredQuestion | PolicyAppError | None = None
         if isinstance(sent_question, MalformedRequest):
             answer = sent_question
-        else:
-            answer = None if sent_question["actor"] is None else next(remaining_questions)
+        elif sent_question["actor"] is not None:
+            question = next(remaining_questions)
+            answer = (
+                question
+                if isinstance(question, PolicyAppError)
+                else _join_question(sent_question, *next(decided_pairs))
+            )
         if isinstance(answer, Forbidden):
             raise answer
-        if isinstance(answer, ParsedQuestion) and not isinstance(sent_question, MalformedRequest):
-            answer = _join_question(sent_question, *next(decided_pairs))
         answers.append(answer)
         if semantic.should_stop_after(is_allowed=isinstance(answer, AnsweredQuestion) and answer.decision.is_allowed):
             break
@@ -179,7 +182,7 @@ def _apply_overrides(question: ParsedQuestion, sent_question: dict[str, Any]) ->
     return actor, access_request._replace(has_actor_overrides=True)
 
 
-def _render_decision(decision: Decision, further_context: Mapping[str, Any]) -> EvaluationResponse:
+def _render_decision(decision: Decision, further_context: dict[str, Any]) -> EvaluationResponse:
     context: dict[str, Any] = {"code": decision.code.value, "policy_version": decision.version}
     if (end := find_last_end(decision)) is not None:
         context["ends"] = end.isoformat().replace("+00:00", "Z")

@@ -59,9 +59,11 @@ def _load_active() -> Sequence[tuple[ApprovalRule, RuleTerms]]:
 def _load_resources(
     rules: Sequence[tuple[ApprovalRule, RuleTerms]], items: Sequence[RequestedItem]
 ) -> Mapping[str, Resource]:
-    fields = frozenset[str]().union(*(terms.scope.resources.fields for _, terms in rules))
+    # A filter by URN or type tests no field, and needs the resource all the same.
+    filters = [terms.scope.resources for _, terms in rules if terms.scope.resources != EVERYTHING]
     entities = list_entities(items)
-    return facet_source().load(urns=entities, fields=fields) if fields and entities else {}
+    fields = frozenset[str]().union(*(selector.fields for selector in filters))
+    return facet_source().load(urns=entities, fields=fields) if filters and entities else {}
 
 
 def _find_first(

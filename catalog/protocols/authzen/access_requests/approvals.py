@@ -1,6 +1,7 @@
 """Approvals that a question refers to (`context.approval`): whether one applies, and what a caller does next.
 
-An approval never decides: the decision is that of today's policies. It only tells why somebody is denied in spite of it.
+An approval never decides: the decision is that of today's policies. It only tells why a denial
+was given in spite of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -126,8 +127,9 @@ def _confirm(stored_item: RequestTaskItem, decision: Decision, now: datetime) ->
 
 def find_end(stored_item: RequestTaskItem, last_end: datetime | None) -> datetime:
     """Return until when an approval counts: the end of what was given, or an earlier one on the way to it."""
-    end: datetime = stored_item.item.ends_at or stored_item.task.request.until
-    return end if last_end is None else min(end, last_end)
+    ends = [stored_item.item.ends_at or stored_item.task.request.until, last_end]
+    # By the profile nothing is given for good.
+    return min(end for end in ends if end is not None)
 
 
 def _is_past(stored_item: RequestTaskItem, now: datetime) -> bool:

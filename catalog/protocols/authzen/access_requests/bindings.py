@@ -91,9 +91,9 @@ def _drop_actor(subject: Mapping[str, Any]) -> Mapping[str, Any]:
     properties = subject.get("properties")
     if not isinstance(properties, dict) or "act" not in properties:
         return subject
-    kept = {name: value for name, value in properties.items() if name != "act"}
+    other_properties = {name: value for name, value in properties.items() if name != "act"}
     rest = {name: value for name, value in subject.items() if name != "properties"}
-    return {**rest, "properties": kept} if kept else rest
+    return {**rest, "properties": other_properties} if other_properties else rest
 
 
 def _normalize(value: Any) -> Any:

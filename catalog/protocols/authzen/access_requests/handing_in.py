@@ -84,11 +84,10 @@ def _find_by_key(key: str, digest: str, by: Actor) -> RequestTask | None:
 def _find_by_denials(submission: Submission) -> RequestTask | None:
     """Return the task of these denials; raises DuplicateRequest if some of them belong to another one."""
     ids = {item.evaluation_id for item in submission.items}
-    known = RequestTaskItem.objects.filter(evaluation_id__in=sorted(ids)).values_list("task_id", flat=True)
-    known_ids = list(known)
-    if not known_ids:
+    rows = RequestTaskItem.objects.filter(evaluation_id__in=sorted(ids))
+    task = tasks.list_tasks().filter(pk__in=rows.values("task_id")).first()
+    if task is None:
         return None
-    task = tasks.list_tasks().get(pk=known_ids[0])
     if {item.evaluation_id for item in task.items.all()} != ids:
         raise DuplicateRequest("One of these denials was asked about before, with others or alone.")
     return task
@@ -117,7 +116,7 @@ def _store(submission: Submission, key: str, digest: str, by: Actor) -> RequestT
         if error.code in _NOT_REQUESTABLE:
             raise NotRequestable(error.detail) from None
         if isinstance(error, RequestInvalid):
-            raise _place_problems(error) from None
+            raise _move_problems(error) from None
         raise
     return tasks.list_tasks().get(pk=stored_tasks[-1].pk)
 
@@ -143,10 +142,10 @@ def _read_asked(submission: Submission) -> AskedBody:
     try:
         return read_asked(body)
     except RequestInvalid as error:
-        raise _place_problems(error) from None
+        raise _move_problems(error) from None
 
 
-def _place_problems(error: RequestInvalid) -> RequestInvalid:
+def _move_problems(error: RequestInvalid) -> RequestInvalid:
     """Return the refusal with the places of the submission."""
     problems = []
     for problem in error.problems:

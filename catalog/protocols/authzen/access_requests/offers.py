@@ -57,8 +57,8 @@ def find_offers(denials: Sequence[DeniedAccess]) -> list[RequestOffer | None]:
     except Unavailable:
         # Which rule decides would be a guess: nothing is offered until the rules can be read again.
         return [None] * len(denials)
-    named = [items[index] for index, rule in rules.items() if rule.urn]
-    blind_urns = find_blind(named) if named else frozenset[str]()
+    items_with_rule = [items[index] for index, rule in rules.items() if rule.urn]
+    blind_urns = find_blind(items_with_rule) if items_with_rule else frozenset[str]()
     return [
         _build_offer(items[index], rules[index], blind_urns) if index in items else None
         for index in range(len(denials))
@@ -93,8 +93,8 @@ def _build_offer(item: RequestedItem, rule: ChosenRule, blind_urns: frozenset[st
 
 
 def _find_known(urns: set[str]) -> frozenset[str]:
-    known = fact_cache.get_or_load(_known_users, sorted(urns), _load_known)
-    return frozenset(urn for urn, is_known in known.items() if is_known)
+    answers = fact_cache.get_or_load(_known_users, sorted(urns), _load_known)
+    return frozenset(urn for urn, is_known in answers.items() if is_known)
 
 
 def _load_known(urns: Iterable[str]) -> dict[str, bool]:

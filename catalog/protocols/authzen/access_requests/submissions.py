@@ -161,7 +161,7 @@ def _refuse_unstorable(*parties: Mapping[str, Any]) -> None:
 def _load_urns(sent_items: Sequence[Mapping[str, Any]], by: Actor) -> list[str]:
     """Return the URN that each resource denotes, found as in evaluations."""
     resources = [identifiers.parse_resource(EntityRef.model_validate(item["resource"])) for item in sent_items]
-    facts = request_serializers.load_question_facts(questions=[{"resource": one} for one in resources], by=by)
+    facts = request_serializers.load_question_facts(questions=[{"resource": resource} for resource in resources], by=by)
     references = [request_serializers.build_resource_ref(resource, facts) for resource in resources]
     return ["" if reference is None else reference.urn for reference in references]
 
@@ -225,8 +225,8 @@ def _keep_client(body: SubmissionBody) -> Mapping[str, Any] | None:
     is_emergency = body.requested_access is not None and bool(body.requested_access.emergency)
     if body.client is None and not is_emergency:
         return None
-    kept = {"client": body.client or {}, "emergency": is_emergency}
-    text = json_text(kept)
+    record = {"client": body.client or {}, "emergency": is_emergency}
+    text = json_text(record)
     if len(text) > MAX_CLIENT_LENGTH or not is_storable(text):
         raise MalformedRequest(f"client must be storable text of at most {MAX_CLIENT_LENGTH} characters")
-    return kept
+    return record

@@ -20,7 +20,7 @@ from policies.models.request import RequestState
 from policies.models.request_task import MAX_TOKEN_LENGTH
 from policies.pdp import actor_resolution, authorizer, database_clock
 from policies.pdp.access_requests import AccessRequest, ResourceRef
-from policies.requests.items import load_item
+from policies.requests.items import RequestedItem, load_item
 from policies.requests.presenting import present_request
 from policies.requests.queries import requests
 
@@ -203,10 +203,11 @@ def _find_last_ends(task: RequestTask, approved: Sequence[RequestTaskItem]) -> d
     if not done:
         return last_ends
     actor = actor_resolution.load_actor(urn=task.request.actor)
-    asked = [load_item(item.item.document) for item in done]
-    questions = [
-        (actor, AccessRequest(any_of_requirement(one.alternatives), ResourceRef(one.entity) if one.entity else None))
-        for one in asked
-    ]
+    questions = [(actor, _build_question(load_item(item.item.document))) for item in done]
     decisions = authorizer.answer_many(requests=questions)
     return last_ends | {item.pk: find_last_end(decision) for item, decision in zip(done, decisions, strict=True)}
+
+
+def _build_question(item: RequestedItem) -> AccessRequest:
+    resource = ResourceRef(item.entity) if item.entity else None
+    return AccessRequest(any_of_requirement(item.alternatives), resource)

@@ -1,7 +1,7 @@
 """Endpoints of the Access Request and Approval Profile; every refusal is a problem (RFC 9457)."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import update_wrapper
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
@@ -30,18 +30,17 @@ def _profile_view(*methods: str) -> Callable[[TaskView], Callable[..., HttpRespo
     """Return a decorator for views of the profile: authenticate, and let them write absolute addresses."""
 
     def decorate(view: TaskView) -> Callable[..., HttpResponse]:
-        @protocol_view(
+        def handle(request: HttpRequest, by: Actor, **parts: str) -> HttpResponse:
+            with public_address.bind_request(lambda: request):
+                return view(request, by, **parts)
+
+        frame = protocol_view(
             *methods,
             guard=guard.signed_in.with_channel(handing_in.CHANNEL),
             authenticate=authenticate_caller,
             render_refusal=render_refusal,
         )
-        @wraps(view)
-        def handle(request: HttpRequest, by: Actor, **parts: str) -> HttpResponse:
-            with public_address.bind_request(lambda: request):
-                return view(request, by, **parts)
-
-        return handle
+        return frame(update_wrapper(handle, view))
 
     return decorate
 

@@ -33,7 +33,7 @@ _STATUS_CODES = frozenset({DecisionCode.ACTOR_SUSPENDED, DecisionCode.ACTOR_REMO
 
 
 class NextAction(StrEnum):
-    """What a caller does after a denial in spite of an approval."""
+    """The next step of a caller that is denied in spite of an approval."""
 
     REQUEST = "request"
     RETRY = "retry"
@@ -41,7 +41,7 @@ class NextAction(StrEnum):
 
 
 class ApprovalVerdict(NamedTuple):
-    """What is said of an approval: `approval` where it applies and is used, else why it does not help."""
+    """The verdict on an approval: `approval` where it applies and is used, else the reason why it does not help."""
 
     approval: Mapping[str, Any] | None = None
     reason: str = ""

@@ -34,7 +34,7 @@ _MAX_EXACT = 2**53
 
 
 class BoundDenial(NamedTuple):
-    """What an id says of its denial: until when access can be requested; None if it cannot."""
+    """A denial as its id describes it: until when access can be requested; None if it cannot."""
 
     expires_at: datetime | None
 

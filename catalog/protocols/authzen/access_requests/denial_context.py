@@ -44,10 +44,20 @@ class AnsweredQuestion(NamedTuple):
 
 
 class AnswerContext(NamedTuple):
-    """What an answer says beside code and version, and the id of a denial for the decision log."""
+    """Further members of the context of an answer, and the id of a denial for the decision log."""
 
     members: Context
     evaluation_id: str = ""
+
+
+class _Telling(NamedTuple):
+    """The account that is told, the time, and the addresses that offers name: found once for all answers of a call."""
+
+    by: Actor
+    now: datetime
+    endpoint: str
+    form_url: str
+    schema_url: str
 
 
 _NOTHING = AnswerContext({})
@@ -71,19 +81,25 @@ def describe_answers(questions: Sequence[AnsweredQuestion], *, by: Actor) -> lis
     denied_indexes = [index for index in told_indexes if not questions[index].decision.is_allowed]
     denials = [_read_denial(questions[index]) for index in denied_indexes]
     offers = dict(zip(denied_indexes, find_offers(denials), strict=True))
-    contexts = [_NOTHING] * len(questions)
+    contexts, telling = [_NOTHING] * len(questions), _prepare_telling(by, now)
     for index in told_indexes:
         question, verdict = questions[index], verdicts.get(index)
         if question.decision.is_allowed:
             contexts[index] = AnswerContext({"approval": verdict.approval} if verdict and verdict.approval else {})
         else:
-            contexts[index] = _describe_denial(question, digests[index], offers[index], verdict, by, now)
+            contexts[index] = _describe_denial(question, digests[index], offers[index], verdict, telling)
     return contexts
 
 
 def describe_undecided(code: str) -> Context:
     """Return what is said of a denial that no decision stands behind: it is in no log, and cannot be requested."""
     return {"evaluated_at": format_time(database_clock.get_now()), "reason": code}
+
+
+def _prepare_telling(by: Actor, now: datetime) -> _Telling:
+    address = public_address.get_address()
+    names = ("authzen-access-requests", "request-new", "authzen-access-request-schema")
+    return _Telling(by, now, *(f"{address}{reverse(name)}" for name in names))
 
 
 def _judge_all(
@@ -114,21 +130,20 @@ def _describe_denial(
     digest: str,
     offer: RequestOffer | None,
     verdict: ApprovalVerdict | None,
-    by: Actor,
-    now: datetime,
+    telling: _Telling,
 ) -> AnswerContext:
     """Return the context of a denial; an offer stands in it unless an approval says that asking will not help."""
     next_action = None if verdict is None else verdict.next_action
     if next_action not in (None, NextAction.REQUEST):
         offer = None
-    expires_at = None if offer is None else _find_end(now)
-    evaluation_id = bindings.issue_id(digest, by=by.urn, expires_at=expires_at)
+    expires_at = None if offer is None else _find_end(telling.now)
+    evaluation_id = bindings.issue_id(digest, by=telling.by.urn, expires_at=expires_at)
     reason = _REQUESTABLE if offer is not None else question.decision.code.value
-    members: Context = {"evaluation_id": evaluation_id, "evaluated_at": format_time(now), "reason": reason}
+    members: Context = {"evaluation_id": evaluation_id, "evaluated_at": format_time(telling.now), "reason": reason}
     if verdict is not None:
         members |= _describe_verdict(verdict, is_requestable=offer is not None)
     if offer is not None and expires_at is not None:
-        members["access_request"] = _describe_offer(offer, question.actor, expires_at)
+        members["access_request"] = _describe_offer(offer, question.actor, expires_at, telling)
     return AnswerContext(members, evaluation_id)
 
 
@@ -146,22 +161,18 @@ def _describe_verdict(verdict: ApprovalVerdict, *, is_requestable: bool) -> Cont
     return members if verdict.retry_after is None else {**members, "retry_after": verdict.retry_after}
 
 
-def _describe_offer(offer: RequestOffer, actor: Actor, expires_at: datetime) -> Context:
-    address, rule = public_address.get_address(), offer.rule
-    schema_path, form_path = reverse("authzen-access-request-schema"), reverse("request-new")
+def _describe_offer(offer: RequestOffer, actor: Actor, expires_at: datetime, telling: _Telling) -> Context:
     fields = {"privilege": offer.item.document["privilege"], "resource": offer.item.entity, "actor": actor.urn}
+    description = "The owners of this, or those who administer policies, decide about this access."
     described: Context = {
-        "endpoint": f"{address}{reverse('authzen-access-requests')}",
+        "endpoint": telling.endpoint,
         "expires_at": format_time(expires_at),
-        "display": {
-            "title": "Request access",
-            "description": "The owners of this, or those who administer policies, decide about this access.",
-        },
-        "form_url": f"{address}{form_path}?{urlencode(fields)}",
-        "request_schema_url": f"{address}{schema_path}",
+        "display": {"title": "Request access", "description": description},
+        "form_url": f"{telling.form_url}?{urlencode(fields)}",
+        "request_schema_url": telling.schema_url,
     }
-    if rule.urn:
-        described["template"] = rule.urn
-        described["display"]["description"] = f"The approval rule {rule.name} says who decides about this access."
-        described["request_schema_url"] += f"?{urlencode({'template': rule.urn})}"
+    if offer.rule.urn:
+        described["template"] = offer.rule.urn
+        described["display"]["description"] = f"The approval rule {offer.rule.name} says who decides about this access."
+        described["request_schema_url"] += f"?{urlencode({'template': offer.rule.urn})}"
     return described

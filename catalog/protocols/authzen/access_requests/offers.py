@@ -44,7 +44,7 @@ class RequestOffer(NamedTuple):
 def find_offers(denials: Sequence[DeniedAccess]) -> list[RequestOffer | None]:
     """Return an offer for each denial, None where access cannot be requested; a fixed number of queries.
 
-    What the viewer may not view, and what does not exist, is offered alike, with no rule.
+    Entities that the viewer may not view, and those that do not exist, are offered alike, with no rule.
     """
     known_urns, platform = _find_known({denial.actor.urn for denial in denials}), find_platform_privileges()
     items = {

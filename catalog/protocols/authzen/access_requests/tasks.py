@@ -195,7 +195,7 @@ def _find_time(task: RequestTask, events: set[RequestTrail.What]) -> datetime | 
 def _find_last_ends(task: RequestTask, approved: Sequence[RequestTaskItem]) -> dict[int, datetime | None]:
     """Return for each item until when its subject has it at most, as of now; None where nothing but its end bounds it.
 
-    What has ended ended when it was taken away.
+    Access that is over ended when it was taken away.
     """
     ended_at = _find_time(task, {RequestTrail.What.ENDED})
     done = [item for item in approved if item.item.state == RequestState.DONE]

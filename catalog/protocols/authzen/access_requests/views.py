@@ -30,7 +30,7 @@ def _profile_view(*methods: str) -> Callable[[TaskView], Callable[..., HttpRespo
     """Return a decorator for views of the profile: authenticate, and let them write absolute addresses."""
 
     def decorate(view: TaskView) -> Callable[..., HttpResponse]:
-        def handle(request: HttpRequest, by: Actor, **parts: str) -> HttpResponse:
+        def handle(request: HttpRequest, by: Actor, /, **parts: str) -> HttpResponse:
             with public_address.bind_request(lambda: request):
                 return view(request, by, **parts)
 
@@ -40,7 +40,8 @@ def _profile_view(*methods: str) -> Callable[[TaskView], Callable[..., HttpRespo
             authenticate=authenticate_caller,
             render_refusal=render_refusal,
         )
-        return frame(update_wrapper(handle, view))
+        update_wrapper(handle, view)
+        return frame(handle)
 
     return decorate
 

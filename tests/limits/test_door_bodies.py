@@ -49,8 +49,12 @@ AUTHZEN = make_object(
     action=make_object(name=TEXT, properties=ANYTHING),
     context=ANYTHING,
     evaluations=make_list(make_object(subject=PARTY, resource=PARTY, action=ACTION)),
-    items=make_list(make_object(resource=PARTY, action=ACTION, denial=ANYTHING)),
-    denial=make_object(evaluation_id=TEXT, expires_at=TEXT),
+)
+#: A request for access; without `resource` and `action` beside them, which every call of AuthZEN reads alike.
+SUBMISSION = make_object(
+    subject=PARTY,
+    items=make_list(make_object(resource=PARTY, action=ACTION, denial=make_object(evaluation_id=TEXT))),
+    context=ANYTHING,
     client=ANYTHING,
 )
 SCIM = make_object(
@@ -83,7 +87,7 @@ CALLS: dict[str, tuple[str, Schema, int]] = {
     f"/openapi/v1/trace/write/{'0' * 32}": ("POST", ANYTHING, gms_bodies.MAX_SIGNS),
     "/access/v1/evaluation": ("POST", AUTHZEN, request_models.MAX_SIGNS),
     "/access/v1/evaluations": ("POST", AUTHZEN, request_models.MAX_SIGNS),
-    "/access/v1/requests": ("POST", AUTHZEN, request_models.MAX_SIGNS),
+    "/access/v1/requests": ("POST", SUBMISSION, request_models.MAX_SIGNS),
     "/access/v1/search/subject": ("POST", AUTHZEN, request_models.MAX_SIGNS),
     "/access/v1/search/resource": ("POST", AUTHZEN, request_models.MAX_SIGNS),
     "/access/v1/search/action": ("POST", AUTHZEN, request_models.MAX_SIGNS),

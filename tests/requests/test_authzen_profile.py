@@ -1,12 +1,14 @@
 """AuthZEN's Access Request and Approval Profile (contract-requests.md section 5), as an enforcement point sees it."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import jsonschema_rs
 import pytest
+from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -224,6 +226,30 @@ def test_the_same_is_handed_in_once(company: Company, gateway: APIClient) -> Non
     assert forget_request_tasks() == 0
     RequestTask.objects.update(expires_at=timezone.now() - timedelta(days=8))
     assert (forget_request_tasks(), SubmittedRequest.objects.count()) == (1, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_handed_in_at_once_is_one_request(company: Company, gateway: APIClient) -> None:
+    context = deny(gateway)
+    headers = gateway._credentials
+
+    def send(number: int) -> Any:
+        client = APIClient()
+        client.credentials(**headers)
+        try:
+            ends = {"requested_access": {"requested_until": until}} if number == 0 else {}
+            return submit(client, context, "key", **ends)
+        finally:
+            connection.close()
+
+    until = days(1)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(send, range(8)))
+    # One of two bodies was first under the key, and all that is sent with the other one is refused.
+    assert {answer.status_code for answer in answers} == {202, 409}
+    assert {code(answer, 409) for answer in answers if answer.status_code == 409} == {"duplicate_request"}
+    assert len({answer.json()["task"]["id"] for answer in answers if answer.status_code == 202}) == 1
+    assert (SubmittedRequest.objects.count(), RequestTask.objects.count()) == (1, 1)
 
 
 def test_a_rule_says_what_is_added_and_may_approve_at_once(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -231,14 +232,11 @@ def test_the_same_is_handed_in_once(company: Company, gateway: APIClient) -> Non
 @pytest.mark.django_db(transaction=True)
 def test_what_is_handed_in_at_once_is_one_request(company: Company, gateway: APIClient) -> None:
     context = deny(gateway)
-    headers = gateway._credentials
 
     def send(number: int) -> Any:
-        client = APIClient()
-        client.credentials(**headers)
         try:
             ends = {"requested_access": {"requested_until": until}} if number == 0 else {}
-            return submit(client, context, "key", **ends)
+            return submit(copy(gateway), context, "key", **ends)
         finally:
             connection.close()
 

@@ -25,7 +25,7 @@ from policies.http.pages.list_and_form_pages import (
     redirect_with_message,
 )
 from policies.http.pages.ways import build_way
-from policies.models import RequestItem, RequestStep, SubmittedRequest
+from policies.models import RequestItem, RequestStep, RequestTrail, SubmittedRequest
 from policies.models.request import MAX_NOTE_LENGTH, RequestState
 from policies.pdp import authorizer, database_clock
 from policies.requests import chosen_ways
@@ -135,7 +135,7 @@ def withdraw_request(request: HttpRequest, urn: str) -> HttpResponse:
     requests.get_request(urn=urn, by=get_actor(request))
     return ask_and_act(
         request,
-        lambda by, channel: own_requests.withdraw(urn=urn, by=by),  # noqa: ARG005 - every confirmation passes it
+        partial(own_requests.withdraw, urn=urn),
         lambda _: redirect_with_message(request, "The request is withdrawn.", "request", urn),
         title="Withdraw this request?",
         text="Nobody decides it any more. You can ask again.",
@@ -225,7 +225,13 @@ def _build_context(request: SubmittedRequest, reader: Actor, form: ActionForm) -
         "ways": [{**wording.word_way(way, names), "is_chosen": way["id"] in chosen} for way in ways[:_MAX_WAYS]],
         "steps": [] if is_hidden else [_build_step(step, names) for step in steps],
         "trail": [
-            {"time": line.time, "sentence": wording.word_happened(line, names), "note": line.note}
+            {
+                "time": line.time,
+                "sentence": wording.word_happened(line, names),
+                "note": line.note,
+                # Nobody types the note of this line: it is the address of a role, or a sentence of ours.
+                "is_link": line.what == RequestTrail.What.SOURCE and line.note.startswith(("https://", "http://")),
+            }
             for line in trail
             if not is_hidden or line.by in (request.by, request.actor)
         ],

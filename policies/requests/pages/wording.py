@@ -30,7 +30,7 @@ STATES: Mapping[str, tuple[str, str]] = {
 
 _HAPPENED: Mapping[str, str] = {
     RequestTrail.What.ASKED: "{by} asked for this.",
-    RequestTrail.What.SOURCE: "The system that owns the membership was asked.",
+    RequestTrail.What.SOURCE: "The system that owns it has to give it.",
     RequestTrail.What.COMMENT: "{by} commented.",
     RequestTrail.What.AGREED: "{by} agreed.",
     RequestTrail.What.APPROVED: "Every step agreed, the last one by {by}.",
@@ -42,7 +42,7 @@ _HAPPENED: Mapping[str, str] = {
     RequestTrail.What.CHANGED: "The effect of the chosen way changed.",
     RequestTrail.What.ESCALATED: "The decision passed to administrators of policies.",
     RequestTrail.What.EXPIRED: "A step was not decided in time.",
-    RequestTrail.What.ENDED: "Access ended.",
+    RequestTrail.What.ENDED: "Access ended, by {by}.",
 }
 
 _WAY_KINDS: Mapping[str, str] = {

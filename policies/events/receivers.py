@@ -28,7 +28,7 @@ def list_receivers(draft: NoticeDraft) -> tuple[list[User], list[str]]:
     if draft.to_administrators:
         users |= {user.pk: user for user in list_administrators()}
     addresses = list(dict.fromkeys(settings.ALERT_RECIPIENTS)) if draft.to_alert_recipients else []
-    return list(users.values()), addresses
+    return [user for user in users.values() if user.urn not in draft.untold_urns], addresses
 
 
 def list_administrators() -> list[User]:

@@ -205,7 +205,7 @@ def _bind(action: Action, name: str, text: str, further: Mapping[str, Any] | Non
 
 
 def _renew(story: Story, by: Actor, text: str, further: Mapping[str, Any]) -> None:
-    own_requests.renew(urn=story.urn, by=by, until=_find_end(story.facts | further), reason=text)
+    own_requests.renew(urn=story.urn, by=by, until=_find_end({**story.facts, **further}), reason=text)
 
 
 def _hand_over(story: Story, by: Actor, text: str, further: Mapping[str, Any]) -> None:

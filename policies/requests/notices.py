@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from django.urls import reverse
 
 from policies.events.sources import NoticeDraft, RuleSource
-from policies.models import EventType, OutboxEvent, SubmittedRequest
+from policies.models import EventType, OutboxEvent, RequestStep, SubmittedRequest
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import display_names
 
@@ -18,8 +18,14 @@ _ENDINGS: Mapping[EventType, str] = {
 }
 
 
-def _describe_step(event: OutboxEvent) -> NoticeDraft:
-    """Return the notice to the approvers of a step that waits, or to administrators where no person is named."""
+def _describe_step(event: OutboxEvent) -> NoticeDraft | None:
+    """Return the notice to the approvers of a step, or to administrators where no person is named.
+
+    None for a step that no longer waits: a rule or an owner who asks for others has decided it at once.
+    """
+    steps = RequestStep.objects.filter(request__urn=event.subject, name=event.data["step"])
+    if not steps.filter(state=RequestStep.State.WAITING).exists():
+        return None
     actor, asker = event.data["actor"], event.data["by"]
     names = display_names.load_names(urns={actor, asker})
     others = "" if actor == asker else f" for {names.get(actor, actor)}"

@@ -80,7 +80,7 @@ def check_times(now: datetime) -> None:
         assert now - timedelta(days=31) < times[0] < times[-1] < now, model
     ended = RequestTrail.objects.filter(what="ended").values_list("time", "request__until")
     assert ended
-    assert all(timedelta() <= at - until < timedelta(minutes=1) for at, until in ended)
+    assert all(until is not None and timedelta() <= at - until < timedelta(minutes=1) for at, until in ended)
     is_soon = Q(valid_until__gt=now, valid_until__lt=now + timedelta(days=7))
     assert all(model.objects.filter(is_soon).exists() for model in (Membership, RoleAssignment, Policy))
 

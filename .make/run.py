@@ -82,7 +82,7 @@ def prepare() -> None:
 
 
 def _load_sample() -> None:
-    """Load the sample company as it was a month ago, play that month, and have reports made once a worker is there."""
+    """Load the sample company as it was a month ago, write that month, and have reports made once a worker is there."""
     from django.conf import settings
     from django.core.management import call_command
 
@@ -94,7 +94,7 @@ def _load_sample() -> None:
         call_command("bootstrap")
         say("Loading the sample catalog")
         call_command("load_catalog", str(SAMPLE))
-    say(f"{month.play()} requests for access in the month before today.")
+    say(f"{month.write_month()} requests for access in the month before today.")
     if not settings.ASSERTIONS_FILE:
         assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), expected_version=0, by=authorizer.SYSTEM)
     if tools.has_java():

@@ -75,33 +75,33 @@ def open_before() -> Iterator[None]:
 
 def is_untouched() -> bool:
     """Return whether this is the sample company and nobody else, and nobody has asked for anything in it yet."""
-    known = {ROOT_USERNAME, *people.PEOPLE}
+    company_names = {ROOT_USERNAME, *people.PEOPLE}
     names = set(User.objects.filter(kind=User.Kind.PERSON).values_list("username", flat=True))
-    return names == known and not SubmittedRequest.objects.exists() and not ApprovalRule.objects.exists()
+    return names == company_names and not SubmittedRequest.objects.exists() and not ApprovalRule.objects.exists()
 
 
-def play() -> int:
-    """Play the month unless somebody else is in the house or it was played before; return the number of requests."""
+def write_month() -> int:
+    """Write the month unless somebody else is in the house or it was written before; return the number of requests."""
     if not is_untouched():
         return 0
     now = timezone.now()
     with set_back(timedelta(days=_DAYS)) as clock:
         for act in sorted(_list_acts(now), key=lambda act: act.at):
-            _go_on(clock, act.at)
+            _advance(clock, act.at)
             act.run(act.story)
-            _tell()
+            _make_notices()
     due_changes.apply_due_changes(wait_seconds=_WAIT_SECONDS)
-    _tell()
+    _make_notices()
     notices.remind(now=timezone.now())
     return SubmittedRequest.objects.count()
 
 
-def _go_on(clock: PastClock, instant: datetime) -> None:
+def _advance(clock: PastClock, instant: datetime) -> None:
     """Set the clock to an instant, and before to each time up to it at which something begins or ends."""
     while (boundary := _find_next_boundary()) is not None and boundary <= instant:
         clock.set(boundary)
         due_changes.apply_due_changes(wait_seconds=_WAIT_SECONDS)
-        _tell()
+        _make_notices()
     clock.set(instant)
 
 
@@ -110,7 +110,7 @@ def _find_next_boundary() -> datetime | None:
     return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
-def _tell() -> None:
+def _make_notices() -> None:
     """Make the notices of what has happened since the last call."""
     notices.make_all(seconds=_WAIT_SECONDS)
 
@@ -127,12 +127,12 @@ def _list_acts(now: datetime) -> Iterator[Act]:
         yield Act(_find_instant(now, days, _MORNING), _remind, house)
     yield Act(_find_instant(now, _READ_UNTIL, _END_OF_DAY), _read_notices, house)
     for facts in script["given"]:
-        yield Act(_read_instant(now, facts["at"]), _give, Story(facts | {"now": now}))
+        yield Act(_read_instant(now, facts["at"]), _grant, Story(facts | {"now": now}))
     for template in script["requests"]:
         story = Story(fill(template, script["things"]) | {"now": now})
         yield Act(_read_instant(now, story.facts["at"]), _ask, story)
-        for at, name, what, text, *further in story.facts.get("then", ()):
-            yield Act(_read_instant(now, at), _bind(_ACTIONS[what], name, text, *further), story)
+        for at, name, verb, text, *further in story.facts.get("then", ()):
+            yield Act(_read_instant(now, at), _bind(_ACTIONS[verb], name, text, *further), story)
 
 
 def _find_instant(now: datetime, days: int, at: time) -> datetime:
@@ -175,7 +175,7 @@ def _read_notices(_: Story) -> None:
         storage.mark_all_read(user_id=user_id)
 
 
-def _give(story: Story) -> None:
+def _grant(story: Story) -> None:
     facts = story.facts
     changes = load_changes(written_ways.set_end([facts["change"]], _find_end(facts)))
     apply_changes(changes=changes, by=_load_person(facts["by"]), channel=PAGES, reason=facts["reason"])

@@ -50,14 +50,14 @@ def company(db: None) -> None:
         file_import.load(stream=stream, by=authorizer.SYSTEM, channel="load_catalog")
 
 
-def test_a_month_is_played_once_at_its_times_and_only_in_the_sample_company(company: None) -> None:
+def test_a_month_is_written_once_at_its_times_and_only_in_the_sample_company(company: None) -> None:
     stranger = User.objects.create(username="stranger", urn="urn:li:corpuser:stranger")
-    assert (month.play(), ApprovalRule.objects.count()) == (0, 0)
+    assert (month.write_month(), ApprovalRule.objects.count()) == (0, 0)
     stranger.delete()
 
-    count, now = month.play(), timezone.now()
+    count, now = month.write_month(), timezone.now()
     assert count == SubmittedRequest.objects.count() == 32
-    assert month.play() == 0
+    assert month.write_month() == 0
 
     states = Counter(SubmittedRequest.objects.values_list("state", flat=True))
     assert set(RequestState.values) - {"approved", "failed"} == set(states)

@@ -1,8 +1,8 @@
 """The month before the first start: people of the sample company ask for access, others decide, and things end.
 
 `data/requests.yaml` says who did what on which day, `data/approval_rules.yaml` who decides. The services of the product
-write it, one act after another, while the clock stands at the time of the act (`catalog.sample.past`). What comes due
-in between is written at its time, and people are told of everything as workers would have told them.
+write it, one act after another, while the clock stands at the time of the act (`catalog.sample.past`). Ends that come
+due in between are written at their times, and people are told of everything as workers would have told them.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -57,7 +57,7 @@ class Act:
 
 @dataclass(slots=True)
 class Story:
-    """What belongs to one request; `urn` is empty until it is asked for."""
+    """The facts of one request; `urn` is empty until somebody asks."""
 
     facts: Facts = field(default_factory=dict)
     urn: str = ""

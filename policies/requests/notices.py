@@ -1,4 +1,4 @@
-"""What people are told of requests: approvers that a step waits for them, askers how it ended."""
+"""Notices about requests: approvers learn that a step waits for them, askers how it ended."""
 
 from collections.abc import Callable, Mapping
 

@@ -7,6 +7,7 @@ from django.urls import reverse
 from policies.events.sources import NoticeDraft, RuleSource
 from policies.models import EventType, OutboxEvent, RequestStep, SubmittedRequest
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
+from policies.models.roles import ROLE_PREFIX
 from policies.pdp import display_names
 
 _ENDINGS: Mapping[EventType, str] = {
@@ -36,6 +37,7 @@ def _describe_step(event: OutboxEvent) -> NoticeDraft | None:
         reverse("request", args=[event.subject]),
         user_urns=frozenset(urn for urn in urns if urn.startswith(USER_PREFIX)),
         group_urns=frozenset(urn for urn in urns if urn.startswith(GROUP_PREFIX)),
+        role_urns=frozenset(urn for urn in urns if urn.startswith(ROLE_PREFIX)),
         untold_urns=frozenset({actor, asker}),
         to_administrators=bool(event.data["by_privilege"]),
     )

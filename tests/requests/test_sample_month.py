@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from django.db.models import Q
-from django.urls import reverse
 from django.utils import timezone
 
 from catalog.ingest import file_import
@@ -89,13 +88,15 @@ def check_notices() -> None:
     """Those who decide are told, never the one who asks; what is old was read, and what is new was not."""
     notices = Notice.objects.select_related("user")
     told = notices.filter(type="request.step")
-    requests = {reverse("request", args=[one.urn]): one for one in SubmittedRequest.objects.all()}
+    requests = {one.reason: one for one in SubmittedRequest.objects.all()}
     assert told
     for notice in told:
-        request = requests[notice.path]
+        request = requests[notice.text.partition("Reason: ")[2]]
         assert notice.user is not None
         assert notice.user.urn not in (request.actor, request.by)
-        assert request.reason in notice.text
+    assert set(told.filter(text__contains="I am on call").values_list("user__username", flat=True)) == {
+        *("nora.brandt", "sofie.lund"),
+    }
     assert notices.filter(read_at=None, user__username="datahub").exists()
     assert notices.exclude(read_at=None).filter(user__username="datahub").exists()
     reminded = set(notices.filter(type__endswith=".ending").values_list("user__username", flat=True))

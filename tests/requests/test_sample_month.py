@@ -97,7 +97,10 @@ def check_notices() -> None:
     assert set(told.filter(text__contains="I am on call").values_list("user__username", flat=True)) == {
         *("nora.brandt", "sofie.lund"),
     }
-    assert notices.filter(read_at=None, user__username="datahub").exists()
+    # The README's tour begins with this one.
+    assert list(notices.filter(read_at=None, user__username="datahub").values_list("title", flat=True)) == [
+        "Tess Vandenberg asks for access, and you can decide"
+    ]
     assert notices.exclude(read_at=None).filter(user__username="datahub").exists()
     reminded = set(notices.filter(type__endswith=".ending").values_list("user__username", flat=True))
     assert {"chen.wei", "marek.dvorak", "luca.ferrari"} <= reminded

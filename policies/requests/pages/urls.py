@@ -3,9 +3,17 @@
 from django.urls import path
 
 from policies.http.pages.availability import require_policies
-from policies.requests.pages import asking, requests
+from policies.requests.pages import approval_rules, asking, requests, rule_editor
+
+_RULES = "settings/permissions/approval-rules"
 
 _ADDRESSES = [
+    path(_RULES, approval_rules.list_rules, name="approval-rules"),
+    path(f"{_RULES}/new", rule_editor.ApprovalRuleEditor.as_view(), name="approval-rule-new"),
+    path(f"{_RULES}/edit/<path:urn>", rule_editor.ApprovalRuleEditor.as_view(), name="approval-rule-edit"),
+    path(f"{_RULES}/delete/<path:urn>", approval_rules.delete_rule, name="approval-rule-delete"),
+    path(f"{_RULES}/place/<path:urn>", approval_rules.place_rule, name="approval-rule-place"),
+    path(f"{_RULES}/<path:urn>", approval_rules.show_rule, name="approval-rule"),
     path("requests", requests.list_requests, name="requests"),
     path("requests/to-decide", requests.list_to_decide, name="requests-to-decide"),
     path("requests/new", asking.request_access, name="request-new"),

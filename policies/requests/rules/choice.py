@@ -1,6 +1,6 @@
 """Which rule decides a request: the first active one, in order, that fits any of its items."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from policies.engine.errors import InvalidPolicy
@@ -24,6 +24,7 @@ class ChosenRule:
     urn: str = ""
     name: str = ""
     terms: RuleTerms = field(default_factory=RuleTerms)
+    order: int = 0
 
 
 def choose_rule(items: Sequence[RequestedItem], *, is_permanent: bool) -> ChosenRule:
@@ -31,13 +32,33 @@ def choose_rule(items: Sequence[RequestedItem], *, is_permanent: bool) -> Chosen
 
     Raises Unavailable if a stored rule cannot be read any more: which one decides would be a guess. Two queries.
     """
-    rules = [(rule, load_terms(rule)) for rule in ApprovalRule.objects.filter(state=ApprovalRule.State.ACTIVE)]
-    fields = frozenset[str]().union(*(terms.scope.resources.fields for _, terms in rules))
-    entities = list_entities(items)
-    resources = facet_source().load(urns=entities, fields=fields) if fields and entities else {}
-    for rule, terms in rules:
-        if any(is_for_item(terms.scope, item, resources, is_permanent=is_permanent) for item in items):
-            return ChosenRule(rule.urn, rule.name, terms)
+    rules = load_active_rules()
+    return choose_among(rules, items, load_tested_facts(rules, list_entities(items)), is_permanent=is_permanent)
+
+
+def load_active_rules() -> list[ChosenRule]:
+    """Return the active rules in their order; raises Unavailable if one of them cannot be read any more."""
+    rows = ApprovalRule.objects.filter(state=ApprovalRule.State.ACTIVE)
+    return [ChosenRule(rule.urn, rule.name, load_terms(rule), rule.order) for rule in rows]
+
+
+def load_tested_facts(rules: Iterable[ChosenRule], entities: Collection[str]) -> Mapping[str, Resource]:
+    """Return the facts about entities that rules test, by URN; nothing where no rule tests any."""
+    fields = frozenset[str]().union(*(rule.terms.scope.resources.fields for rule in rules))
+    return facet_source().load(urns=entities, fields=fields) if fields and entities else {}
+
+
+def choose_among(
+    rules: Iterable[ChosenRule],
+    items: Sequence[RequestedItem],
+    resources: Mapping[str, Resource],
+    *,
+    is_permanent: bool,
+) -> ChosenRule:
+    """Return the first of these rules that fits any of the items; the usual terms where none does."""
+    for rule in rules:
+        if any(is_for_item(rule.terms.scope, item, resources, is_permanent=is_permanent) for item in items):
+            return rule
     return ChosenRule()
 
 

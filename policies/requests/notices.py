@@ -8,6 +8,7 @@ from policies.events.sources import NoticeDraft, RuleSource
 from policies.models import EventType, OutboxEvent
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.pdp import display_names
+from policies.requests.decision_links import build_path
 
 _ENDINGS: Mapping[EventType, str] = {
     EventType.REQUEST_DENIED: "Your request was denied",
@@ -26,7 +27,7 @@ def _describe_step(event: OutboxEvent) -> NoticeDraft:
     return NoticeDraft(
         f"{name} asks for access, and you can decide",
         f"The step is called {event.data['step']}.",
-        reverse("request", args=[event.subject]),
+        build_path(request=event.subject, key=str(event.position)),
         user_urns=frozenset(urn for urn in urns if urn.startswith(USER_PREFIX)),
         group_urns=frozenset(urn for urn in urns if urn.startswith(GROUP_PREFIX)),
         to_administrators=bool(event.data["by_privilege"]),

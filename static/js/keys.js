@@ -5,7 +5,9 @@
   const isOff = () => localStorage.getItem(OFF) !== null;
   const isTyping = (element) => Boolean(element.closest("input:not([type=checkbox], [type=radio]), textarea, select"));
 
-  const go = (element) => {
+  // An element that cannot have the focus stands for the field in it.
+  const go = (place) => {
+    const element = place?.matches("div") ? one("input, textarea", place) : place;
     if (!element) return false;
     element.focus();
     element.scrollIntoView({ block: "nearest" });

@@ -86,7 +86,9 @@ def test_a_rule_goes_through_the_form_unchanged_in_every_member(office: Client, 
     assert rule.terms == WHOLE
     assert set(TERM_FIELDS) - set(WHOLE) == {"requestable"}
     page = read(office, reverse("approval-rule", args=[urn]))
-    sentence = "Requests for Edit Tags, Administer, the role urn:li:dataHubRole:Editor or 2 more on anything of the type"
+    sentence = (
+        "Requests for Edit Tags, Administer, the role urn:li:dataHubRole:Editor or 2 more on anything of the type"
+    )
     assert sentence in page
     assert "2 people agree, each of them an owner of the entity" in page
     assert "within 36 hours, else the request ends" in page

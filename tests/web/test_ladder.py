@@ -30,6 +30,8 @@ TABLE: dict[str, dict[str, tuple]] = {
     "notification-mark": {"/notifications/1/read": (405, 405, 405, 405, 405)},
     "requests": people.own("/requests") | people.own("/requests?state=done"),
     "requests-to-decide": people.own("/requests/to-decide"),
+    "requests-together": people.own("/requests/together"),
+    "request-open": {"/requests/open/none": (people.to_sign_in("/requests/open/none"), 404, 404, 404, 404)},
     "request-new": people.own("/requests/new") | people.own("/requests/new?privilege=EDIT_ENTITY_TAGS"),
     "request": {f"/requests/{NO_REQUEST}": (people.to_sign_in(f"/requests/{NO_REQUEST}"), 404, 404, 404, 404)},
     "request-withdraw": {

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from policies.http.pages.availability import require_policies
-from policies.requests.pages import approval_rules, asking, requests, rule_editor
+from policies.requests.pages import approval_rules, asking, one_request, opened_links, requests, rule_editor, together
 
 _RULES = "settings/permissions/approval-rules"
 
@@ -16,9 +16,11 @@ _ADDRESSES = [
     path(f"{_RULES}/<path:urn>", approval_rules.show_rule, name="approval-rule"),
     path("requests", requests.list_requests, name="requests"),
     path("requests/to-decide", requests.list_to_decide, name="requests-to-decide"),
+    path("requests/together", together.decide_together, name="requests-together"),
+    path("requests/open/<str:token>", opened_links.open_link, name="request-open"),
     path("requests/new", asking.request_access, name="request-new"),
-    path("requests/withdraw/<path:urn>", requests.withdraw_request, name="request-withdraw"),
-    path("requests/<path:urn>", requests.show_request, name="request"),
+    path("requests/withdraw/<path:urn>", one_request.withdraw_request, name="request-withdraw"),
+    path("requests/<path:urn>", one_request.show_request, name="request"),
 ]
 
 #: All of them answer 404 while policies are switched off.

@@ -105,11 +105,11 @@ def delete_rule(request: HttpRequest, urn: str) -> HttpResponse:
 
 
 @action_view(MANAGE_GUARD)
-def place_rule(request: HttpRequest, urn: str) -> HttpResponse:
+def move_rule(request: HttpRequest, urn: str) -> HttpResponse:
     """Place a rule before or after another one, at the version that the list showed; return to the list."""
     before, after = request.POST.get("before", ""), request.POST.get("after", "")
     if before or after:
-        service.place(
+        service.move(
             urn=urn,
             before=before or None,
             after=after or None,

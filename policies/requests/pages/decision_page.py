@@ -84,7 +84,7 @@ def _measure(way: chosen_ways.WayJson) -> int:
 
 
 def _is_only_this(way: chosen_ways.WayJson) -> bool:
-    return way["gives_only_this"]["verdict"] == "yes"
+    return str(way["gives_only_this"]["verdict"]) == "yes"
 
 
 def _word_more(way: chosen_ways.WayJson, asked_size: int) -> str:

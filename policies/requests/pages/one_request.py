@@ -95,7 +95,7 @@ def _run_action(pressed: str, urn: str, data: Mapping[str, Any], fields: QueryDi
                 urn=urn,
                 by=by,
                 channel=CHANNEL,
-                ways=[fields["way"]] if fields.get("way") else [],
+                ways=fields.getlist("way")[:1],
                 until=until,
                 note=note,
                 if_version=if_version,

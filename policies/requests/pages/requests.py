@@ -8,9 +8,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from policies.engine.model import Actor
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.filter_forms import user_urn
@@ -80,18 +82,12 @@ def list_requests(request: HttpRequest) -> HttpResponse:
 @page_view(signed_in)
 def list_to_decide(request: HttpRequest) -> HttpResponse:
     """Page with the requests that wait for the reader, by the time they are due; equal ones can be decided together."""
-
-    def query(**filters: Any) -> Any:
-        due_days = filters.pop("due_days", None)
-        rows = requests.list_requests(by=get_actor(request), to_decide=True, **filters)
-        return rows if due_days is None else rows.filter(due_at__lte=_find_limit(due_days))
-
     return list_and_form_pages.render_filtered_list(
         request,
         "requests/to_decide.html",
         "requests/_to_decide.html",
         form=_WaitingForm(request.GET),
-        query=query,
+        query=partial(_list_waiting, by=get_actor(request)),
         build_rows=_build_waiting_rows,
         columns=build_columns("Select", "Request", "For", "Due", "Equal"),
         tabs=_build_tabs(is_to_decide=True),
@@ -99,8 +95,13 @@ def list_to_decide(request: HttpRequest) -> HttpResponse:
     )
 
 
-def _find_limit(due_days: str) -> Any:
-    return database_clock.get_now() + timedelta(days=int(due_days))
+def _list_waiting(*, by: Actor, due_days: str = "", **filters: str) -> QuerySet[SubmittedRequest]:
+    """Return what waits for somebody, in so many days at the latest if any are given."""
+    rows = requests.list_requests(
+        by=by, to_decide=True, actor=filters.get("actor", ""), entity=filters.get("entity", "")
+    )
+    limit = database_clock.get_now() + timedelta(days=int(due_days or 0))
+    return rows.filter(due_at__lte=limit) if due_days else rows
 
 
 def _build_tabs(*, is_to_decide: bool) -> list[dict[str, Any]]:

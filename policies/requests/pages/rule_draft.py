@@ -88,7 +88,7 @@ class StepDraft:
     def show(cls, document: Mapping[str, Any]) -> Self:
         """Return the draft of a step as it is stored."""
         approvers = document.get("approvers") or {}
-        actors = {key: list(approvers[key]) for key in _APPROVER_LISTS if approvers.get(key)}
+        actors: dict[str, Any] = {key: list(approvers[key]) for key in _APPROVER_LISTS if approvers.get(key)}
         if approvers.get("resourceOwners"):
             actors["resourceOwners"] = True
         if approvers.get("resourceOwnersTypes"):
@@ -215,7 +215,7 @@ class RuleDraft:
         """Return the terms that the form states, complete or not."""
         terms: dict[str, Any] = {"for": self._compose_scope(), "steps": [step.compose() for step in self.steps]}
         longest, auto_longest = self.longest.compose(), self.auto_longest.compose()
-        flags = (
+        flags: tuple[tuple[str, Any], ...] = (
             ("auto_approve", self.is_auto),
             ("auto_approve_longest", self.is_auto and auto_longest),
             ("longest", longest),

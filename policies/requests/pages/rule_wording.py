@@ -84,7 +84,8 @@ def _describe_scope(scope: _Terms, names: Mapping[str, str]) -> str:
     shown_things = things[: wording.MAX_LISTED_NAMES]
     named = wording.join_words(shown_things, "or", len(things) - len(shown_things))
     about = f"anything {describe_criteria(criteria, names)}" if criteria else ""
-    ends = {True: " for good", False: " with an end"}.get(scope.get("permanent"), "")  # type: ignore[call-overload]
+    permanent = scope.get("permanent")
+    ends = "" if permanent is None else " for good" if permanent else " with an end"
     if named:
         return f"Requests for {named}{f' on {about}' if about else ''}{f', {ends.strip()}' if ends else ''}"
     return f"Requests about {about}{ends}" if about else f"All requests{ends}"

@@ -74,7 +74,7 @@ def update(*, urn: str, by: Actor, channel: str, if_version: int | None = None, 
     return rule
 
 
-def place(
+def move(
     *,
     urn: str,
     by: Actor,
@@ -83,7 +83,7 @@ def place(
     after: str | None = None,
     if_version: int | None = None,
 ) -> ApprovalRule:
-    """Place a rule directly before or after another one; where no number is free in between, all are numbered anew.
+    """Move a rule directly before or after another one; where no number is free in between, all are numbered anew.
 
     Raises NotFound for either rule, Forbidden, Stale, and Conflict if one that gets another number is managed as code.
     """
@@ -100,7 +100,7 @@ def place(
         for row in (rule, *others):
             if row.urn in orders:
                 managed_rows.refuse_managed(row, by=by)
-                events.append(_renumber(row, orders[row.urn], by=by, channel=channel))
+                events.append(_store_order(row, orders[row.urn], by=by, channel=channel))
         write.record(events)
     return rule
 
@@ -118,7 +118,7 @@ def _find_orders(rule: ApprovalRule, others: list[ApprovalRule], position: int) 
     return {row.urn: numbers[row.urn] for row in sequence if row.order != numbers[row.urn]}
 
 
-def _renumber(rule: ApprovalRule, order: int, *, by: Actor, channel: str) -> ChangeEvent:
+def _store_order(rule: ApprovalRule, order: int, *, by: Actor, channel: str) -> ChangeEvent:
     """Store a rule under another order, and return the event of it."""
     before = facts(rule)
     rule.order = order

@@ -23,7 +23,7 @@ _ASKED_KINDS = frozenset({ItemKind.PRIVILEGE, ItemKind.ANY_OF})
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class SharedHolding:
     """Privileges that one has through the same policies (their names) until the same end; None: it does not end."""
 
     privileges: tuple[str, ...]
@@ -36,7 +36,7 @@ class EntityHoldings:
     """What one has on an entity, or on the platform where `entity` is empty."""
 
     entity: str
-    holdings: tuple[Holding, ...]
+    holdings: tuple[SharedHolding, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +109,17 @@ def _load_policy_names(decisions: Iterable[Decision], disclosure: PreviewDisclos
     return names | dict.fromkeys(disclosure.find_concealed(stored_urns), _CONCEALED_POLICY)
 
 
-def _group(allowed: Sequence[tuple[str, Decision]], names: Mapping[str, str]) -> tuple[Holding, ...]:
+def _group(allowed: Sequence[tuple[str, Decision]], names: Mapping[str, str]) -> tuple[SharedHolding, ...]:
     """Return privileges with the same policies and end together, those that end first before the others."""
     grouped: dict[tuple[tuple[str, ...], datetime | None], list[str]] = {}
     for name, decision in allowed:
         policies = tuple(sorted({names[statement.origin.policy] for statement in decision.statements}))
         grouped.setdefault((policies, find_last_end(decision)), []).append(name)
-    holdings = [Holding(tuple(privileges), *key) for key, privileges in grouped.items()]
+    holdings = [SharedHolding(tuple(privileges), *key) for key, privileges in grouped.items()]
     return tuple(sorted(holdings, key=_build_sort_key))
 
 
-def _build_sort_key(holding: Holding) -> tuple[bool, float, tuple[str, ...]]:
+def _build_sort_key(holding: SharedHolding) -> tuple[bool, float, tuple[str, ...]]:
     until = holding.until
     return until is None, 0 if until is None else until.timestamp(), holding.through
 

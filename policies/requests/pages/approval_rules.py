@@ -117,8 +117,8 @@ def move_rule(request: HttpRequest, urn: str) -> HttpResponse:
             by=get_actor(request),
             channel=CHANNEL,
         )
-    kept = {name: request.POST[name] for name in _KEPT_PARAMETERS if request.POST.get(name)}
-    return redirect(f"{SECTION.url}?{urlencode({**kept, 'moved': urn})}")
+    kept_parameters = {name: request.POST[name] for name in _KEPT_PARAMETERS if request.POST.get(name)}
+    return redirect(f"{SECTION.url}?{urlencode({**kept_parameters, 'moved': urn})}")
 
 
 def _describe_decided(rule: ApprovalRule) -> str:
@@ -134,18 +134,18 @@ def _build_rows(rules: Sequence[ApprovalRule], *, moved: str) -> list[dict[str, 
     """Return the rows of the list, each with the rules before and after it in the order of all."""
     names = load_names(rule.terms for rule in rules)
     urns = list(approval_rules.list_rules().values_list("urn", flat=True))
-    places = {urn: place for place, urn in enumerate(urns)}
+    numbers = {urn: number for number, urn in enumerate(urns)}
     return [
         {
             "rule": rule,
-            "place": place + 1,
+            "place": number + 1,
             "sentence": describe_rule(rule.terms, names),
             "is_active": rule.state == ApprovalRule.State.ACTIVE,
             "is_moved": rule.urn == moved,
-            "above": urns[place - 1] if place else "",
-            "below": urns[place + 1] if place + 1 < len(urns) else "",
+            "above": urns[number - 1] if number else "",
+            "below": urns[number + 1] if number + 1 < len(urns) else "",
             "can_move": not rule.is_managed,
         }
         for rule in rules
-        for place in [places.get(rule.urn, 0)]
+        for number in [numbers.get(rule.urn, 0)]
     ]

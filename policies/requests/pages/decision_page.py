@@ -15,7 +15,7 @@ from policies.requests.items import RequestedItem, load_item
 from policies.requests.pages import wording
 from policies.requests.pages.requests import SECTION
 from policies.requests.services import deciding
-from policies.requests.standing import Holding, Peers, Standing, find_peers, find_standing
+from policies.requests.standing import Peers, SharedHolding, Standing, find_peers, find_standing
 
 #: Most ways that a page with one item offers.
 _MAX_WAYS = 10
@@ -134,7 +134,7 @@ def _build_standing(
     standing = find_standing(items=asked_items, actor=actor, by=reader)
     peers = find_peers(items=asked_items, actor=actor, by=reader)
     urns = {urn for urn, _ in (*standing.groups, *standing.roles)}
-    urns.update(urn for found in peers if found is not None for urn in found.urns)
+    urns.update(urn for item_peers in peers if item_peers is not None for urn in item_peers.urns)
     all_names = {**names, **authorizer.load_names(urns=urns)} if urns else names
     return {
         "standing": [
@@ -146,21 +146,21 @@ def _build_standing(
         ],
         "memberships": _word_memberships(standing, all_names),
         "peers": [
-            {"title": wording.word_item(item, all_names), "sentence": _word_peers(found, all_names)}
-            for item, found in zip(asked_items, peers, strict=True)
-            if found is not None
+            {"title": wording.word_item(item, all_names), "sentence": _word_peers(item_peers, all_names)}
+            for item, item_peers in zip(asked_items, peers, strict=True)
+            if item_peers is not None
         ],
         "actor_name": all_names.get(request.actor, request.actor),
     }
 
 
-def _word_holding(holding: Holding, items: Sequence[RequestedItem]) -> dict[str, str]:
+def _word_holding(holding: SharedHolding, items: Sequence[RequestedItem]) -> dict[str, str]:
     """Return what one has through the same policies, what was asked for first."""
     asked_names = {name for item in items for name in item.privileges}
     privileges = sorted(holding.privileges, key=lambda name: name not in asked_names)
-    shown = [display_privilege(name) for name in privileges[:_MAX_NAMED]]
+    shown_names = [display_privilege(name) for name in privileges[:_MAX_NAMED]]
     return {
-        "privileges": join_words(shown, "and", len(privileges) - len(shown)),
+        "privileges": join_words(shown_names, "and", len(privileges) - len(shown_names)),
         "through": join_words(holding.through[:_MAX_NAMED], "and", len(holding.through) - _MAX_NAMED),
         "until": "" if holding.until is None else f"until {word_time(holding.until)}",
     }
@@ -180,9 +180,13 @@ def _word_memberships(standing: Standing, names: Mapping[str, str]) -> list[str]
 def _word_peers(peers: Peers, names: Mapping[str, str]) -> str:
     people = word_count(peers.total, "other person", "other people")
     which = f"the {people}" if peers.is_all else f"the first {people}"
-    named = [names.get(urn, urn) for urn in peers.urns]
+    named_people = [names.get(urn, urn) for urn in peers.urns]
     sentence = f"{peers.count:,} of {which} in the same groups {'has' if peers.count == 1 else 'have'} it"
-    return f"{sentence}: {join_words(named, 'and', peers.count - len(named))}." if named else f"{sentence}."
+    return (
+        f"{sentence}: {join_words(named_people, 'and', peers.count - len(named_people))}."
+        if named_people
+        else f"{sentence}."
+    )
 
 
 _STEP_STATES = {

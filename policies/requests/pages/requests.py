@@ -130,13 +130,13 @@ def _build_waiting_rows(rows: Sequence[SubmittedRequest]) -> list[dict[str, Any]
     now = database_clock.get_now()
     return [
         {
-            **shown,
+            **request_row,
             "reason": row.reason,
             "is_late": row.due_at is not None and row.due_at < now,
             "equal_count": counts[key] - 1,
             "together_url": _build_together_url(urns_by_key[key]),
         }
-        for row, shown, key in zip(rows, _build_rows(rows), keys, strict=True)
+        for row, request_row, key in zip(rows, _build_rows(rows), keys, strict=True)
     ]
 
 

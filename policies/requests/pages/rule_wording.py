@@ -82,12 +82,12 @@ def _describe_scope(scope: _Terms, names: Mapping[str, str]) -> str:
         things += [phrase.format(names.get(urn, urn)) for urn in scope.get(key) or ()]
     criteria = _list_criteria(scope.get("resources"))
     shown_things = things[: wording.MAX_LISTED_NAMES]
-    named = wording.join_words(shown_things, "or", len(things) - len(shown_things))
+    things_text = wording.join_words(shown_things, "or", len(things) - len(shown_things))
     about = f"anything {describe_criteria(criteria, names)}" if criteria else ""
     permanent = scope.get("permanent")
     ends = "" if permanent is None else " for good" if permanent else " with an end"
-    if named:
-        return f"Requests for {named}{f' on {about}' if about else ''}{f', {ends.strip()}' if ends else ''}"
+    if things_text:
+        return f"Requests for {things_text}{f' on {about}' if about else ''}{f', {ends.strip()}' if ends else ''}"
     return f"Requests about {about}{ends}" if about else f"All requests{ends}"
 
 
@@ -114,14 +114,14 @@ def _describe_step(step: _Terms, names: Mapping[str, str]) -> str:
     approvers = step.get("approvers") or {}
     people = _list_people(approvers, names)
     shown_people = people[: wording.MAX_LISTED_NAMES]
-    named = wording.join_words(shown_people, "or", len(people) - len(shown_people)) or _MISSING
+    people_text = wording.join_words(shown_people, "or", len(people) - len(shown_people)) or _MISSING
     needs = step.get("needs", 1)
     if needs == "all":
-        clause = f"each of these agrees: {named}"
+        clause = f"each of these agrees: {people_text}"
     elif needs == 1:
-        clause = f"{named} decides"
+        clause = f"{people_text} decides"
     else:
-        clause = f"{needs} people agree, each of them {named}"
+        clause = f"{needs} people agree, each of them {people_text}"
     within = _read_duration(step.get("within"))
     return f"{clause} within {word_duration(within)}, else {_word_then(step)}" if within else clause
 

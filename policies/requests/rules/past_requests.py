@@ -40,17 +40,19 @@ def count_decided(*, terms: RuleTerms, order: int, urn: str | None, now: datetim
     rules = sorted([*others, draft], key=lambda rule: (rule.order, rule.urn))
     rows = SubmittedRequest.objects.filter(created_at__gte=now - PERIOD).prefetch_related("items")
     requests = list(rows[: MAX_REQUESTS + 1])
-    asked = [(items, row.until is None) for row in requests[:MAX_REQUESTS] if (items := _load_items(row))]
+    compared_requests = [(items, row.until is None) for row in requests[:MAX_REQUESTS] if (items := _load_items(row))]
     # Equal requests have the same rule: each kind is compared once.
-    kinds = Counter(_build_key(items, is_permanent=is_permanent) for items, is_permanent in asked)
-    samples = {_build_key(items, is_permanent=is_permanent): (items, is_permanent) for items, is_permanent in asked}
+    kinds = Counter(_build_key(items, is_permanent=is_permanent) for items, is_permanent in compared_requests)
+    samples = {
+        _build_key(items, is_permanent=is_permanent): (items, is_permanent) for items, is_permanent in compared_requests
+    }
     resources = load_tested_facts(rules, _list_entities(items for items, _ in samples.values()))
     count = sum(
         kinds[key]
         for key, (items, is_permanent) in samples.items()
         if choose_among(rules, items, resources, is_permanent=is_permanent) is draft
     )
-    return DecidedRequests(count, len(asked), len(requests) <= MAX_REQUESTS)
+    return DecidedRequests(count, len(compared_requests), len(requests) <= MAX_REQUESTS)
 
 
 def _load_items(request: SubmittedRequest) -> list[RequestedItem]:

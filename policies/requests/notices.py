@@ -1,4 +1,4 @@
-"""What people are told of requests: approvers that a step waits for them, askers how it ended."""
+"""Notices about requests: approvers learn that a step waits for them, askers how it ended."""
 
 from collections.abc import Callable, Mapping
 
@@ -47,5 +47,5 @@ _RULES: Mapping[str, Callable[[OutboxEvent], NoticeDraft | None]] = {
     **{type_.value: _describe_ending for type_ in _ENDINGS},
 }
 
-#: What the registry `notice_sources` names.
+#: The registry `notice_sources` names it.
 SOURCE = RuleSource(_RULES)

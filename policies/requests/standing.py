@@ -1,4 +1,4 @@
-"""What the actor of a request has already, and which of its peers have the same, as far as the approver may know."""
+"""Access that the actor of a request has already, and its peers who have the same, as far as the approver may know."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class SharedHolding:
 
 @dataclass(frozen=True, slots=True)
 class EntityHoldings:
-    """What one has on an entity, or on the platform where `entity` is empty."""
+    """Access of one actor to an entity, or to the platform where `entity` is empty."""
 
     entity: str
     holdings: tuple[SharedHolding, ...]
@@ -41,7 +41,7 @@ class EntityHoldings:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What an actor has: by entity, and the groups and roles (URN and end) that the approver may see."""
+    """Access of an actor by entity, with the groups and roles (URN and end) that the approver may see."""
 
     entities: tuple[EntityHoldings, ...]
     groups: tuple[tuple[str, datetime | None], ...]

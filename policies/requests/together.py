@@ -34,7 +34,7 @@ _MAX_PLATFORM = 1_000
 
 @dataclass(frozen=True, slots=True)
 class SummedEffect:
-    """What the ways of several requests give and take in sum, and the guardrails that all of them together break.
+    """The sum of what the ways of several requests give and take, with the guardrails that they break together.
 
     `outside` is how many items another system has to give, `unknown` how many are not in the sum: those without a way,
     or with one that is worked out on approval.

@@ -90,7 +90,7 @@ def test_the_page_of_a_decision_compares_ways_and_says_what_the_actor_and_its_pe
     assert "Gives only this" in shown
     assert "Crew" not in shown
     assert "jo has already" in shown
-    assert re.search(r"View Entity Page.* through a policy that you may not see · until 20", shown), shown
+    assert re.search(r"View Entity Page.* through a policy that you may not see · until \d+ \w+ 20", shown), shown
     assert "2 of the 2 other people in the same groups have it" not in shown
     admin = sign_in("admin")
     assert "Approve" not in read(admin.get(page))

@@ -42,7 +42,7 @@ STATE_LABELS = {
     ApprovalRule.State.INACTIVE.value: "Not active: no request is compared with it",
 }
 
-#: What of the address of the list stays when a rule is placed.
+#: The parameters of the list that stay when a rule is placed.
 _KEPT_PARAMETERS = ("q", "state", "page", "size")
 
 

@@ -31,7 +31,7 @@ _FORMS = {"approve": "approve", "deny": "deny", "hand_over": "hand_over", "comme
 
 
 class ActionForm(forms.Form):
-    """What somebody adds to a decision: a note, a shorter end, others who decide."""
+    """The form of an action: a note, a shorter end, others who decide."""
 
     note = forms.CharField(
         label="Note", required=False, max_length=MAX_NOTE_LENGTH, widget=forms.Textarea(attrs={"rows": 2})

@@ -22,5 +22,5 @@ def open_link(request: HttpRequest, token: str) -> HttpResponse:
     user = cast("User", request.user)
     if storage.open_once(user_id=user.pk, key=key):
         return redirect("request", urn)
-    messages.info(request, "This link was opened before. What waits for you is listed here.")
+    messages.info(request, "This link was opened before. The list has everything that waits for you.")
     return redirect("requests-to-decide")

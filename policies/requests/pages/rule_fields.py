@@ -12,8 +12,9 @@ from policies.engine import property_conditions, wording
 from policies.engine.errors import Problem
 from policies.engine.families import datahub, vocabulary
 from policies.engine.families.vocabulary import PrivilegeInfo
-from policies.requests.pages.rule_draft import FOR_PREFIX, STEP_PREFIX, DurationField, RuleDraft, list_other_privileges
+from policies.requests.pages.rule_draft import FOR_PREFIX, STEP_PREFIX, RuleDraft, list_other_privileges
 from policies.requests.pages.rule_wording import THEN_LABELS, UNITS
+from policies.requests.pages.step_draft import DurationField
 from policies.requests.rules.terms import MAX_CONDITIONS, MAX_STEPS
 
 _SCOPES = (("any", "Everything, and the platform"), ("some", "What meets all conditions below"))

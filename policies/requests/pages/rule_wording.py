@@ -23,7 +23,7 @@ UNITS: tuple[tuple[str, timedelta, str], ...] = (
     ("second", timedelta(seconds=1), "seconds"),
 )
 
-#: What happens to a step that is due.
+#: The clause for each end of a step that is due.
 THEN_LABELS = {
     NEXT: "the next step decides",
     ESCALATE: "holders of MANAGE_POLICIES decide",

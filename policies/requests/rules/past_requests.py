@@ -1,4 +1,4 @@
-"""Which of the requests of the last 30 days a rule would decide, by the code that chooses the rule of a new one."""
+"""Requests of the last 30 days that a rule would decide, found by the code that chooses the rule of a new one."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

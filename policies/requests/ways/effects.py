@@ -34,7 +34,7 @@ _MAX_PLATFORM = 1_000
 
 
 class Gains(NamedTuple):
-    """What is gained, or lost: pairs of a person and an entity for each privilege, and what is on the platform."""
+    """Access gained or lost: pairs of a person and an entity for each privilege, and privileges on the platform."""
 
     pairs: int = 0
     people: int = 0

@@ -17,6 +17,9 @@
   // The row with the focus, or null before the first key.
   const findRow = () => document.activeElement?.closest("[data-keys-row]") ?? null;
 
+  // While a list is exchanged its buttons are not ready: a held key waits for the next list.
+  const isExchanged = () => one(".htmx-request, .htmx-swapping, .htmx-added, .htmx-settling") !== null;
+
   const move = (places) => {
     const rows = [...document.querySelectorAll("[data-keys] [data-keys-row]")];
     const at = rows.indexOf(findRow());
@@ -52,7 +55,7 @@
     let isDone = false;
     if (event.altKey) {
       const button = findRow() && one(`[data-key="${event.key}"]`, findRow());
-      if (button) button.form.requestSubmit(button);
+      if (button && !isExchanged()) button.form.requestSubmit(button);
       isDone = Boolean(button);
     } else if (event.key.length === 1 && !isOff() && !isTyping(event.target)) {
       isDone = press(event.key);

@@ -72,6 +72,10 @@ def test_the_list_is_by_due_date_filtered_paged_and_names_equal_requests(
     assert "There is no such time." in read(ada.get(LIST, {"due_days": "soon"}))
     fragment = ada.get(LIST, {"size": "10"}, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in fragment
+    # A request that is never due comes last.
+    SubmittedRequest.objects.filter(urn=requests[0]).update(due_at=None)
+    listed = re.findall(r'name="urn" value="([^"]+)"', ada.get(LIST).content.decode())
+    assert (len(listed), listed[-1]) == (4, requests[0])
 
 
 def test_the_page_of_a_decision_compares_ways_and_says_what_the_actor_and_its_peers_have(
@@ -102,7 +106,7 @@ def test_the_page_of_a_decision_compares_ways_and_says_what_the_actor_and_its_pe
     told = read(ada.get(page))
     assert re.search(r"Membership in Crew +Gives \d+ more", told), told
     assert "through Readers view" in told
-    assert "In the groups Readers." in told
+    assert "In the group Readers." in told
     assert "2 of the 2 other people in the same groups have it: bob and eve." in told
 
 

@@ -168,11 +168,15 @@ def _word_holding(holding: SharedHolding, items: Sequence[RequestedItem]) -> dic
 
 def _word_memberships(standing: Standing, names: Mapping[str, str]) -> list[str]:
     sentences = []
-    for label, urns in (("In the groups", standing.groups), ("Holds the roles", standing.roles)):
+    for one, many, urns in (
+        ("In the group", "In the groups", standing.groups),
+        ("Holds the role", "Holds the roles", standing.roles),
+    ):
         words = [
             names.get(urn, urn) + ("" if end is None else f" (until {word_time(end)})")
             for urn, end in urns[:_MAX_NAMED]
         ]
+        label = one if len(urns) == 1 else many
         sentences += [f"{label} {join_words(words, 'and', len(urns) - len(words))}."] if words else []
     return sentences
 
@@ -181,7 +185,8 @@ def _word_peers(peers: Peers, names: Mapping[str, str]) -> str:
     people = word_count(peers.total, "other person", "other people")
     which = f"the {people}" if peers.is_all else f"the first {people}"
     named_people = [names.get(urn, urn) for urn in peers.urns]
-    sentence = f"{peers.count:,} of {which} in the same groups {'has' if peers.count == 1 else 'have'} it"
+    count = f"{peers.count:,}" if peers.count else "None"
+    sentence = f"{count} of {which} in the same groups {'have' if peers.count > 1 else 'has'} it"
     return (
         f"{sentence}: {join_words(named_people, 'and', peers.count - len(named_people))}."
         if named_people

@@ -89,7 +89,7 @@ def list_to_decide(request: HttpRequest) -> HttpResponse:
         form=_WaitingForm(request.GET),
         query=partial(_list_waiting, by=get_actor(request)),
         build_rows=_build_waiting_rows,
-        columns=build_columns("Select", "Request", "For", "Due", "Equal"),
+        columns=build_columns("Select", "Request", "Due", "For", "Equal"),
         tabs=_build_tabs(is_to_decide=True),
         breadcrumbs=SECTION.breadcrumbs(),
     )

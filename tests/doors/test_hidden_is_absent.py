@@ -249,6 +249,7 @@ def told(answer, urn):
     return answer.status_code, kept, body.replace(name, "NAME")
 
 
+@pytest.mark.drawn(2)
 def test_hidden_is_absent(jo, pair):
     """Every call is refused, or answers without writing, so that one can follow the other."""
     hidden, absent = pair

@@ -96,6 +96,7 @@ ALLOWED: dict[str, tuple[float, str]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("address", CALLS)
 def test_the_worst_bodies_of_a_call(client: Client, address: str) -> None:
     method, schema, signs = CALLS[address]

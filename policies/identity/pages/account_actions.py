@@ -51,7 +51,7 @@ def activate_user(request: HttpRequest, urn: str) -> HttpResponse:
         partial(users.activate, urn=urn),
         lambda _: redirect_with_message(request, f"{user.name} is active.", "user", urn),
         title=f"Activate {user.name}?",
-        text="The user can sign in again, and tokens work again. Groups and roles count again.",
+        text="The user can sign in again, and tokens work again. Groups and roles are in effect again.",
         effect=lambda: describe_effect({"activate": urn}, by=get_actor(request)),
         label="Activate user",
         kind="primary",
@@ -86,7 +86,7 @@ def create_reset_link(request: HttpRequest, urn: str) -> HttpResponse:
         return list_and_form_pages.render_secret(
             request,
             title=f"Reset link of {user.name}",
-            text="Send it to that person in a way you trust: whoever opens it sets the password. It works once.",
+            text="Send it to that person in a way you trust: the person who opens it sets the password. It works once.",
             secret=list_and_form_pages.build_absolute_link(request, "reset", reset_token=reset_link.text),
             label="Reset link",
             expires_at=reset_link.reset.expires_at,

@@ -10,8 +10,9 @@ from pytest_django.live_server_helper import LiveServer
 from rest_framework.test import APIClient
 
 from policies.models import RequestDecision, User
+from tests.api.conftest import _fresh_snapshot  # noqa: F401
 from tests.journeys.browsing import problems, wait_for_answers
-from tests.requests.conftest import ORDERS, TAGS, _fresh_snapshot, ask, company, days, make_rule, step  # noqa: F401
+from tests.requests.conftest import ORDERS, TAGS, ask, company, days, make_rule, step  # noqa: F401
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

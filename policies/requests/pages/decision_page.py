@@ -168,7 +168,7 @@ def _word_holding(holding: SharedHolding, items: Sequence[RequestedItem]) -> dic
 
 def _word_memberships(standing: Standing, names: Mapping[str, str]) -> list[str]:
     sentences = []
-    for one, many, urns in (
+    for singular, plural, urns in (
         ("In the group", "In the groups", standing.groups),
         ("Holds the role", "Holds the roles", standing.roles),
     ):
@@ -176,7 +176,7 @@ def _word_memberships(standing: Standing, names: Mapping[str, str]) -> list[str]
             names.get(urn, urn) + ("" if end is None else f" (until {word_time(end)})")
             for urn, end in urns[:_MAX_NAMED]
         ]
-        label = one if len(urns) == 1 else many
+        label = singular if len(urns) == 1 else plural
         sentences += [f"{label} {join_words(words, 'and', len(urns) - len(words))}."] if words else []
     return sentences
 

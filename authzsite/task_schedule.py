@@ -37,6 +37,7 @@ def build_schedule() -> dict[str, dict[str, Any]]:
         "forget-drafts": _build_entry("policies.forget_drafts", FORGET_EVERY_SECONDS),
         "forget-changes": _build_entry("policies.forget_changes", FORGET_EVERY_SECONDS),
         "forget-aspect-versions": _build_entry("catalog.forget_aspect_versions", FORGET_EVERY_SECONDS),
+        "forget-request-tasks": _build_entry("policies.forget_request_tasks", FORGET_EVERY_SECONDS),
         "forget-events": _build_entry("policies.forget_events", FORGET_EVERY_SECONDS),
         "deliver-events": _build_entry("policies.deliver_events", DELIVER_EVERY_SECONDS),
         "remind-of-endings": _build_entry("policies.remind_of_endings", REMIND_EVERY_SECONDS),

@@ -41,6 +41,8 @@ AUTHZEN_ACTIONS = env.pairs("AUTHZEN_ACTIONS", default={})
 CUSTOM_PRIVILEGES = env.names("CUSTOM_PRIVILEGES")
 # Origin under which clients reach the site; absent: that of the request.
 PUBLIC_URL = env.origin("PUBLIC_URL")
+# Seconds for which access can be requested after a denial that a policy enforcement point was told of.
+DENIAL_SECONDS = env.integer("DENIAL_SECONDS", default=600, minimum=1)
 # Denials are always logged; of allowed decisions, this share.
 DECISION_LOG_SAMPLE = env.fraction("DECISION_LOG_SAMPLE", default=0.01)
 DECISION_LOG_DAYS = env.integer("DECISION_LOG_DAYS", default=30, minimum=1)

@@ -1,7 +1,7 @@
 """The plan of a request: rule, end, steps and ways, worked out before anything is stored (contract-requests.md 2)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -64,18 +64,25 @@ def build_items_key(actor: str, items: Sequence[RequestedItem]) -> str:
     return sha256(json_text([actor, sorted(json_text(item.document) for item in items)]).encode()).hexdigest()
 
 
-def make_plan(asked_body: AskedBody, *, by: Actor, is_preview: bool = False) -> RequestPlan:
+def make_plan(
+    asked_body: AskedBody, *, by: Actor, is_preview: bool = False, is_after_denial: bool = False
+) -> RequestPlan:
     """Return the plan of what `by` asks for.
 
     Raises RequestInvalid with every problem, RequestConflict for what is not needed or asked already, RequestRefused
     for what this caller may not ask, or nobody. With `is_preview`, what a form still lacks is listed instead.
+    `is_after_denial`: the caller was told of the denial of all this, and may ask for whomever it is about; it hands
+    the request on and is no approver by asking.
     """
     now = database_clock.get_now()
     actor = _load_actor(asked_body, by=by)
     _refuse_unknown(asked_body.items)
     facts = approvers.load_facts(items=asked_body.items, actor=actor.urn, by=by.urn)
-    _refuse_strangers(facts, actor=actor, by=by)
-    is_blind = bool(_find_blind(asked_body.items))
+    if is_after_denial:
+        facts = replace(facts, owner_asker=None)
+    else:
+        _refuse_strangers(facts, actor=actor, by=by)
+    is_blind = bool(find_blind(asked_body.items))
     rule = choose_rule(asked_body.items, is_permanent=asked_body.has_until and asked_body.until is None)
     terms = RuleTerms() if is_blind else rule.terms
     until, problems = _find_until(asked_body, terms, now)
@@ -165,7 +172,7 @@ def _refuse_unknown(items: Sequence[RequestedItem]) -> None:
         raise RequestInvalid(problems)
 
 
-def _find_blind(items: Sequence[RequestedItem]) -> frozenset[str]:
+def find_blind(items: Sequence[RequestedItem]) -> frozenset[str]:
     """Return the URNs that the viewer may not view, and those that do not exist, which look alike."""
     urns = [item.owned for item in items if item.owned and item.kind not in _STORED]
     if not urns:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import AnswerViewer
@@ -12,6 +13,7 @@ from policies.engine.model import Effect
 from policies.engine.near_misses import NearMatch
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import signed_in
+from policies.http.pages import ways
 from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
 from policies.http.pages.request_links import build_request_url
@@ -52,7 +54,9 @@ def _build_explanation_context(
     sub_resources: Sequence[str],
     viewer: AnswerViewer,
 ) -> dict[str, Any]:
-    names = authorizer.load_names(urns={urn, resource} - {""})
+    through_urns = {token for reason in explanation.reasons for token in ways.list_through_urns(reason.through)}
+    names = authorizer.load_names(urns=({urn, resource} | through_urns) - {""})
+    now = timezone.now()
     # The denies that decided are the first near misses; here they stand with the reasons.
     deciding_statements = {(reason.policy, reason.statement) for reason in explanation.reasons}
     deciding_misses = {
@@ -75,7 +79,13 @@ def _build_explanation_context(
         "reasons": [
             {
                 "reason": reason,
-                "url": viewer.policy_url(reason.policy),
+                "way": ways.build_way(
+                    now=now,
+                    policy=reason.name,
+                    policy_url=viewer.policy_url(reason.policy),
+                    through=ways.build_through(reason.through, names=names, get_url=viewer.account_url),
+                    until=reason.ends,
+                ),
                 "lacks": _list_lacks(deciding_misses.get((reason.policy, reason.statement))),
             }
             for reason in explanation.reasons

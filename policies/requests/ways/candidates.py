@@ -34,7 +34,7 @@ MAX_NAME_LENGTH = 255
 
 
 class WayKind(StrEnum):
-    """What somebody gets by a way: a policy for this alone, a place among others, or an exception from a refusal."""
+    """The gain of somebody by a way: a policy for this alone, a place among others, or an exception from a refusal."""
 
     POLICY = "policy"
     MEMBERSHIP = "membership"

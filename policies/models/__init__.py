@@ -18,6 +18,7 @@ from policies.models.request import (
     RequestTrail,
     SubmittedRequest,
 )
+from policies.models.request_task import RequestTask, RequestTaskItem
 from policies.models.roles import Role, RoleAssignment, ScheduledRoleAssignment
 from policies.models.tokens import AccessToken
 from policies.models.tombstone import Tombstone
@@ -56,6 +57,8 @@ __all__ = [
     "RequestItem",
     "RequestSeat",
     "RequestStep",
+    "RequestTask",
+    "RequestTaskItem",
     "RequestTrail",
     "ResetToken",
     "Role",

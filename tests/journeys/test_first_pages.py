@@ -169,6 +169,7 @@ def test_everything_works_by_keyboard(site, opened):
     expect(page.get_by_role("heading", level=1)).to_have_text("Taggers 04")
 
 
+@pytest.mark.drawn(2)
 def test_no_page_has_a_barrier_or_runs_out_of_the_window(site, opened):
     page = opened()
     found = {}

@@ -16,6 +16,7 @@ from policies.http.guard import signed_in
 from policies.http.pages import ways
 from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
+from policies.http.pages.request_links import build_request_url
 from policies.pdp import actor_resolution, authorizer, explanations, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.explanations import Explanation
@@ -72,6 +73,7 @@ def _build_explanation_context(
         "privilege": explore_common.privilege_context(privilege),
         "resource": explore_common.resource_context(resource, names),
         "way_url": _way_url(explanation, urn, privilege, resource, sub_resources),
+        "request_url": _request_url(explanation, urn, privilege, resource, sub_resources),
         "restrictions_url": _restrictions_url(explanation, urn, resource),
         "is_denied": any(reason.effect == Effect.DENY for reason in explanation.reasons),
         "reasons": [
@@ -103,6 +105,15 @@ def _way_url(explanation: Explanation, actor: str, privilege: str, resource: str
         return ""
     query = {"actor": actor, "privilege": privilege, "resource": resource, "sub_resources": "\n".join(sub_resources)}
     return reverse("why-way", query={name: value for name, value in query.items() if value})
+
+
+def _request_url(
+    explanation: Explanation, actor: str, privilege: str, resource: str, sub_resources: Sequence[str]
+) -> str:
+    """Return the form that asks for what is refused; '' of an allow, and of a question about sub-resources."""
+    if explanation.decision.is_allowed or sub_resources:
+        return ""
+    return build_request_url(privilege=privilege, resource=resource, actor=actor)
 
 
 def _restrictions_url(explanation: Explanation, actor: str, resource: str) -> str:

@@ -50,7 +50,7 @@ def activate_user(request: HttpRequest, urn: str) -> HttpResponse:
         verb="Activate",
         done="active",
         change="activate",
-        text="The user can sign in again, and tokens work again. Groups and roles count again.",
+        text="The user can sign in again, and tokens work again. Groups and roles are in effect again.",
         kind="primary",
     )
 
@@ -82,7 +82,7 @@ def create_reset_link(request: HttpRequest, urn: str) -> HttpResponse:
         return list_and_form_pages.render_secret(
             request,
             title=f"Reset link of {user.name}",
-            text="Send it to that person in a way you trust: whoever opens it sets the password. It works once.",
+            text="Send it to that person in a way you trust: the person who opens it sets the password. It works once.",
             secret=list_and_form_pages.build_absolute_link(request, "reset", reset_token=reset_link.text),
             label="Reset link",
             expires_at=reset_link.reset.expires_at,

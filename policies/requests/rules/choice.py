@@ -1,4 +1,4 @@
-"""Which rule decides a request: the first active one, in order, that fits any of its items."""
+"""The rule that decides a request: the first active one, in order, that fits any of its items."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

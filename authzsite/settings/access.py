@@ -106,6 +106,8 @@ REGISTRIES: dict[str, dict[str, str]] = {
         "grants": "catalog.cdap.grant_services.GrantDueChanges",
         "requests": "policies.requests.services.ending.RequestDueChanges",
     },
+    # What owns who has a group or role: objects with the methods of `policies.requests.request_sources.RequestSource`.
+    "request_sources": {"warehouse": "catalog.external_roles.request_source.SOURCE"},
     # What people are told of: objects with the methods of `policies.events.sources.NoticeSource`.
     "notice_sources": {
         "people": "policies.events.people_notices.SOURCE",

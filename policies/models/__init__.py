@@ -24,6 +24,7 @@ from policies.models.tokens import AccessToken
 from policies.models.tombstone import Tombstone
 from policies.models.use import DailyUse, UseCounter, UseGap
 from policies.models.version import PolicyVersion
+from policies.models.visit import Visit
 from policies.models.words import NameWord
 from policies.models.writes import Gate, open_event_write, open_write, retry_deadlock
 
@@ -70,6 +71,7 @@ __all__ = [
     "UseGap",
     "User",
     "Verb",
+    "Visit",
     "open_event_write",
     "open_write",
     "retry_deadlock",

@@ -23,6 +23,7 @@ from policies.engine.snapshot import Snapshot
 from policies.errors import PolicyAppError
 from policies.models import RoleAssignment
 from policies.pdp import authorizer, ports
+from policies.requests.request_sources import IDENTITY
 from policies.requests.ways.asked_items import AskedItem
 from policies.requests.ways.candidates import Candidate
 
@@ -133,7 +134,7 @@ class StagedWay:
 
 def stage_way(item: AskedItem, candidate: Candidate) -> StagedWay | None:
     """Return the world that a candidate leaves; None where it cannot be written."""
-    if candidate.source is not None:
+    if candidate.source == IDENTITY:
         return StagedWay(item, replace(_stage(()), people=_join_groups(item.actor, candidate)))
     try:
         return StagedWay(item, _stage(candidate.changes))

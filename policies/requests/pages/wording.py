@@ -33,7 +33,7 @@ _HAPPENED: Mapping[str, str] = {
     RequestTrail.What.SOURCE: "The system that owns it has to give it.",
     RequestTrail.What.COMMENT: "{by} commented.",
     RequestTrail.What.AGREED: "{by} agreed.",
-    RequestTrail.What.APPROVED: "Every step agreed, the last one by {by}.",
+    RequestTrail.What.APPROVED: "Every step is decided.",
     RequestTrail.What.AUTO: "A rule approved this.",
     RequestTrail.What.DONE: "Access was granted.",
     RequestTrail.What.DENIED: "{by} denied this.",
@@ -136,7 +136,9 @@ def word_way(way: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
 
 
 def word_cost(way: Mapping[str, Any]) -> str:
-    """Return what a way gives: only this, or how much in numbers."""
+    """Return what a way gives: only this, or how much in numbers; what a warehouse gives is not known here."""
+    if way["kind"] == "external_role":
+        return "Gives what the role opens in the warehouse. Nothing changes in the catalog."
     if way["gives_only_this"]["verdict"] == "yes":
         return "Gives only this, whatever is added to the catalog later."
     gains = way["gains"]
@@ -190,6 +192,8 @@ def build_request_row(request: SubmittedRequest, names: Mapping[str, str], *, re
         "waits_for": ""
         if is_hidden
         else ", ".join(
-            names.get(urn, urn) for step in request.steps.all() if step.state == "waiting" for urn in step.urns
+            ", ".join(names.get(urn, urn) for urn in step.urns) or step.name
+            for step in request.steps.all()
+            if step.state == "waiting"
         ),
     }

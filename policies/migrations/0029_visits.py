@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("policies", "0027_requests"),
+        ("policies", "0028_evaluations_and_request_tasks"),
     ]
 
     operations = [

@@ -1,7 +1,7 @@
 """How long lists of requests take while thousands wait for decisions, on PostgreSQL."""
 
 import sys
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bench.product import PROJECT, run_in_product
 from bench.tables import Cell, Table
@@ -9,6 +9,9 @@ from bench.tables import Cell, Table
 sys.path.insert(0, str(PROJECT / ".make"))
 
 import servers  # found through the line above
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 #: Milliseconds that a list may take at p95 (issue O).
 LIMIT = 100

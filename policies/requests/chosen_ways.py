@@ -133,4 +133,4 @@ def _word_neutrally(way: WayJson) -> dict[str, Any]:
 
 def build_renewal(way: WayJson, granted: Mapping[str, Any]) -> dict[str, Any]:
     """Return the way that moves the end of what was given: the changes as they were written."""
-    return {**way, "changes": granted.get("changes", []), "is_renewal": True}
+    return {**way, "changes": granted.get("changes", way.get("changes", [])), "is_renewal": True}

@@ -7,10 +7,13 @@ from policies.engine.model import Actor, DecisionCode, Statement
 from policies.engine.requirements import any_of_requirement
 from policies.engine.snapshot import Snapshot
 from policies.engine.way_ends import find_end, find_last_end
+from policies.models import RequestItem
+from policies.models.request import RequestState
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.access_requests import AccessRequest as Question
 from policies.pdp.access_requests import ResourceRef
 from policies.requests.items import ItemKind, RequestedItem
+from policies.requests.request_sources import WAREHOUSE, load_source
 
 #: Most policies that end which are left out, to see what an actor has later.
 _MAX_ENDING = 200
@@ -28,6 +31,8 @@ def find_through(item: RequestedItem, actor: Actor, until: datetime | None) -> l
             return [item.target] if is_reached else None
         case ItemKind.PRIVILEGE | ItemKind.ANY_OF:
             return _find_policies(item, actor, until)
+        case ItemKind.EXTERNAL_ROLE:
+            return _find_declared(item, actor)
         case _:
             return None
 
@@ -69,3 +74,17 @@ def find_lasting(actor: Actor, request: Question, until: datetime | None) -> tup
         ended_urns |= ending_urns
         snapshot = snapshot.replace(snapshot.version, dict.fromkeys(ending_urns, ()))
     return None
+
+
+def _find_declared(item: RequestedItem, actor: Actor) -> list[str] | None:
+    """Return the URNs of the actor and groups that are declared to hold an external role; None without any.
+
+    A holder has no end there, so that more time is asked for by renewing the request. One that waits for the next
+    export holds nothing yet.
+    """
+    declared_urns = load_source(WAREHOUSE).load_declared(targets=[item.target]).get(item.target, ())
+    holders = sorted(actor.holders.intersection(declared_urns))
+    waiting = RequestItem.objects.filter(
+        request__actor=actor.urn, entity=item.target, state=RequestState.WAITING_FOR_SOURCE
+    )
+    return holders if holders and not waiting.exists() else None

@@ -69,20 +69,27 @@ def build_items_key(actor: str, items: Sequence[RequestedItem]) -> str:
     return sha256(json_text([actor, sorted(json_text(item.canonical) for item in items)]).encode()).hexdigest()
 
 
-def make_plan(asked_body: AskedBody, *, by: Actor, is_preview: bool = False) -> RequestPlan:
+def make_plan(
+    asked_body: AskedBody, *, by: Actor, is_preview: bool = False, is_after_denial: bool = False
+) -> RequestPlan:
     """Return the plan of what `by` asks for.
 
     Raises RequestInvalid with every problem, RequestConflict for what is not needed or asked already, RequestRefused
     for what this caller may not ask, or nobody. With `is_preview`, what a form still lacks is listed instead.
+    `is_after_denial`: the caller was told of the denial of all this, and may ask for whomever it is about; it hands
+    the request on and is no approver by asking.
     """
     now = database_clock.get_now()
     actor = by if asked_body.actor in (None, by.urn) else actor_resolution.load_actor(urn=str(asked_body.actor))
-    blind_urns = find_blind(asked_body.items, by=by)
+    blind_urns = find_blind(asked_body.items) | _find_concealed(asked_body.items, by=by)
     _refuse_unknown(asked_body.items, blind_urns)
     asked_body = replace(asked_body, items=_choose_lists(asked_body.items, actor, blind_urns))
     _refuse_repeated(asked_body.items)
     facts = approvers.load_facts(items=asked_body.items, actor=actor.urn, by=by.urn)
-    _refuse_strangers(facts, actor=actor, by=by)
+    if is_after_denial:
+        facts = replace(facts, owner_asker=None)
+    else:
+        _refuse_strangers(facts, actor=actor, by=by)
     _refuse_inactive(actor)
     is_blind = bool(blind_urns)
     rule = choose_rule(asked_body.items, is_permanent=asked_body.has_until and asked_body.until is None)
@@ -96,7 +103,7 @@ def make_plan(asked_body: AskedBody, *, by: Actor, is_preview: bool = False) -> 
     if not is_blind:
         if not terms.is_requestable:
             raise RequestRefused("request.not_requestable", f"{rule.name} lets nobody ask for this.")
-        _refuse_unneeded(asked_body.items, actor, until)
+        _refuse_unneeded(asked_body.items, actor, until, by=by)
     _refuse_duplicate(actor.urn, asked_body.items)
     ways = (
         tuple(() for _ in asked_body.items)
@@ -144,7 +151,7 @@ def _refuse_strangers(facts: DecidingFacts, *, actor: Actor, by: Actor) -> None:
         or authorizer.answer(actor=by, request=Question(any_of_requirement([[approvers.MANAGE_POLICIES]]))).is_allowed
     ):
         return
-    if all(item.item.entity and _is_owner(by, item.owners) for item in facts.items):
+    if all(item.item.owned and _is_owner(by, item.owners) for item in facts.items):
         return
     led = [actor.urn, *sorted(actor.groups)]
     resources = facet_source().load(urns=led, fields={OWNER})
@@ -206,19 +213,20 @@ def _find_shortest(item: RequestedItem, actor: Actor, blind_urns: Collection[str
     return next((names for names in alternatives if lacking <= set(names)), alternatives[0])
 
 
-def find_blind(items: Sequence[RequestedItem], *, by: Actor) -> frozenset[str]:
-    """Return the URNs that the viewer may not view, and those that do not exist, which look alike.
-
-    Whoever is not told of policies asks for each of them blindly.
-    """
-    policies = {item.target for item in items if item.kind is ItemKind.POLICY}
-    blind_policies = policies if policies and not PreviewDisclosure.load(by).tells_policies else set[str]()
+def find_blind(items: Sequence[RequestedItem]) -> frozenset[str]:
+    """Return the URNs that the viewer may not view, and those that do not exist, which look alike."""
     urns = [item.owned for item in items if item.owned and item.kind not in _STORED]
     if not urns:
-        return frozenset(blind_policies)
+        return frozenset()
     hidden = authorizer.directory().find_hidden_urns(urns=urns)
     known_urns = authorizer.load_names(urns=urns).keys() | facet_source().load_types(urns=urns).keys()
-    return hidden | blind_policies | (set(urns) - known_urns)
+    return hidden | (set(urns) - known_urns)
+
+
+def _find_concealed(items: Sequence[RequestedItem], *, by: Actor) -> frozenset[str]:
+    """Return the policies among the items, for somebody who is not told of policies: each is asked for blindly."""
+    policies = frozenset(item.target for item in items if item.kind is ItemKind.POLICY)
+    return policies if policies and not PreviewDisclosure.load(by).tells_policies else frozenset()
 
 
 def _find_until(asked_body: AskedBody, terms: RuleTerms, now: datetime) -> tuple[datetime | None, list[Problem]]:
@@ -252,12 +260,15 @@ def _find_lacking(asked_body: AskedBody, terms: RuleTerms) -> list[Problem]:
     return lacking
 
 
-def _refuse_unneeded(items: Sequence[RequestedItem], actor: Actor, until: datetime | None) -> None:
+def _refuse_unneeded(items: Sequence[RequestedItem], actor: Actor, until: datetime | None, *, by: Actor) -> None:
     """Raise RequestConflict for an item that the actor has already until the asked end."""
     for item in items:
         through = find_through(item, actor, until)
         if through is not None:
-            detail = f"{actor.urn} has this already, until the asked end."
+            name = authorizer.load_names(urns=[actor.urn]).get(actor.urn, actor.urn)
+            subject = "You have" if actor.urn == by.urn else f"{name} has"
+            end = "" if item.kind is ItemKind.EXTERNAL_ROLE else ", until the asked end"
+            detail = f"{subject} this already{end}."
             raise RequestConflict("request.not_needed", detail, through=through)
 
 
@@ -271,7 +282,7 @@ def _refuse_duplicate(actor: str, items: Sequence[RequestedItem]) -> None:
 
 def build_duplicate(request: SubmittedRequest) -> RequestConflict:
     """Return the refusal of what is asked for already."""
-    detail = "The same is asked for already, and not decided yet."
+    detail = "The same is asked for already, and not finished yet."
     return RequestConflict("request.duplicate", detail, urn=request.urn)
 
 

@@ -9,6 +9,7 @@ from policies.changes.shapes import dump_changes, load_changes
 from policies.engine.families.datahub_fields import VALID_UNTIL
 from policies.pdp import authorizer
 from policies.requests.chosen_ways import WayJson
+from policies.requests.given_access import select_there
 
 PUT_POLICY = "put_policy"
 
@@ -31,9 +32,10 @@ def write(way: WayJson, *, request: str, until: datetime | None, channel: str) -
     return {"changes": dump_changes(applied.changes), "inverses": inverses}
 
 
-def take_back(granted: Mapping[str, Any], *, request: str, channel: str) -> None:
-    """Take back what has no end of its own, when the end has come. Raises what its writes raise."""
-    inverses = [change for change in granted.get("inverses") or () if not _UNTIMED_INVERSES.isdisjoint(change)]
+def take_back(granted: Mapping[str, Any], *, actor: str, request: str, channel: str) -> None:
+    """Take back what has no end of its own and is still there, when the end has come. Raises what its writes raise."""
+    untimed = [change for change in granted.get("inverses") or () if not _UNTIMED_INVERSES.isdisjoint(change)]
+    inverses = select_there(untimed, actor) if untimed else []
     if inverses:
         apply_changes(changes=load_changes(inverses), by=authorizer.SYSTEM, channel=channel, reason=request)
 

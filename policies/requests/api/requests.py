@@ -66,7 +66,7 @@ class AccessRequestOut(serializers.Serializer[Any]):
 
 
 class AccessRequestIn(strict_fields.StrictSerializer):
-    """What is asked for; the room of requests reads every member with its problems."""
+    """The request that is asked for; the room of requests reads every member with its problems."""
 
     actor = strict_fields.AnyJson(required=False, allow_null=True)
     items = strict_fields.AnyJson(required=False, allow_null=True)
@@ -182,7 +182,7 @@ class AccessRequestListView(ApiView):
 
 @signed_in
 class AccessRequestPreviewView(ApiView):
-    """What a request would be."""
+    """The request that would be made."""
 
     @api_operation(
         "requests_preview",
@@ -283,7 +283,7 @@ class RequestWithdrawView(ApiView):
     def post(self, payload: dict[str, Any], urn: str) -> Response:
         """Withdraw what is not decided yet."""
         request = own_requests.withdraw(
-            urn=urn, by=self.actor, note=payload.get("note", ""), if_version=self.parse_if_match()
+            urn=urn, by=self.actor, channel=CHANNEL, note=payload.get("note", ""), if_version=self.parse_if_match()
         )
         return _respond(request, self)
 

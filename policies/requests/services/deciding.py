@@ -8,7 +8,6 @@ from datetime import datetime
 
 from policies.engine.errors import Problem
 from policies.engine.model import Actor
-from policies.errors import Conflict, Forbidden
 from policies.models import RequestDecision, SubmittedRequest, open_write
 from policies.models.people import USER_PREFIX
 from policies.models.request import RequestState
@@ -156,14 +155,9 @@ def agree_as_owner(request: SubmittedRequest, plan: RequestPlan, *, channel: str
 def _agrees_by_asking(case: OpenCase, position: int, asker: Actor) -> bool:
     """Return whether an owner agrees to an item by asking: it gives no more than that, and nothing to the owner."""
     item, facts = case.items[position], case.facts.items[position]
-    if not item.way or not approvers.is_asking_owner(asker, read_seats(case.step, position), facts):
+    if not granting.is_given_by(asker, item, facts, read_seats(case.step, position)):
         return False
-    try:
-        granting.refuse_beyond(item, facts, by=asker)
-    except (Conflict, Forbidden):
-        return False
-    is_only = chosen_ways.gives_only(item.way, facts.item)
-    return is_only and not chosen_ways.is_gaining(item.way, asker.urn, actor=case.request.actor)
+    return not chosen_ways.is_gaining(item.way or {}, asker.urn, actor=case.request.actor)
 
 
 # -- what is chosen ---------------------------------------------------------------------------------------------------

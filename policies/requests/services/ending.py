@@ -1,7 +1,7 @@
-"""What comes due by itself: steps that nobody decided in time, and the ends of what was given."""
+"""Changes that come due by themselves: steps that nobody decided in time, and ends of access that was given."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -15,6 +15,7 @@ from policies.models.event import CLOCK_CHANNEL
 from policies.models.request import RequestState
 from policies.models.writes import WriteTransaction
 from policies.pdp import authorizer
+from policies.requests.request_sources import IDENTITY
 from policies.requests.rules import terms
 from policies.requests.services import advancing, granting, trail
 from policies.requests.services.cases import OpenCase, load_case
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 #: The end of what an item asks for.
 _END = Coalesce(F("ends_at"), F("request__until"))
+#: States of items whose end comes.
+_ENDING_STATES = (RequestState.DONE, RequestState.WAITING_FOR_SOURCE)
 
 
 class RequestDueChanges:
@@ -31,8 +34,7 @@ class RequestDueChanges:
 
     def needs_catalog(self, *, now: datetime) -> bool:
         """Return whether an owner, or a holder of an external role, is due to be taken back."""
-        due = RequestItem.objects.filter(state=RequestState.DONE, ends_at__lte=now)
-        return any(granting.needs_catalog(way) for way in due.values_list("way", flat=True))
+        return any(granting.needs_catalog(way) for way in _list_ending(now).values_list("way", flat=True))
 
     def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:  # noqa: ARG002 - it is joined
         """End the steps that are due and the items whose end has come."""
@@ -40,21 +42,16 @@ class RequestDueChanges:
         overdue = SubmittedRequest.objects.filter(state=RequestState.OPEN, due_at__lte=now).order_by("pk")
         for request in list(overdue):
             _end_overdue(request, now)
-        ended = RequestItem.objects.filter(state=RequestState.DONE, ends_at__lte=now).select_related("request")
-        requests: dict[int, SubmittedRequest] = {}
-        for item in ended.order_by("pk"):
-            granting.take_back(item, channel=CLOCK_CHANNEL)
-            item.state = RequestState.ENDED
-            item.save(update_fields=["state"])
-            requests[item.request_id] = item.request
-        for request in requests.values():
-            trail.add(request, What.ENDED, by=authorizer.SYSTEM.urn)
-            trail.settle(request)
+        ended_items: dict[int, list[RequestItem]] = {}
+        for item in _list_ending(now).select_related("request").order_by("pk"):
+            ended_items.setdefault(item.request_id, []).append(item)
+        for items in ended_items.values():
+            _end_items(items)
 
     def list_next_boundaries(self) -> Iterable[datetime]:
         """Return the earliest time at which a step is due, and the earliest end of an item, if there are any."""
         due = SubmittedRequest.objects.filter(state=RequestState.OPEN).aggregate(at=Min("due_at"))["at"]
-        end = RequestItem.objects.filter(state=RequestState.DONE).aggregate(at=Min("ends_at"))["at"]
+        end = RequestItem.objects.filter(state__in=_ENDING_STATES).aggregate(at=Min("ends_at"))["at"]
         asked_end = _list_open().aggregate(at=Min(_END))["at"]
         return [instant for instant in (due, end, asked_end) if instant is not None]
 
@@ -102,6 +99,31 @@ def _close_steps(request: SubmittedRequest) -> None:
     unfinished = [RequestStep.State.WAITING, RequestStep.State.LATER]
     RequestStep.objects.filter(request=request, state__in=unfinished).update(state=RequestStep.State.SKIPPED)
     request.due_at = None
+
+
+def _list_ending(now: datetime) -> QuerySet[RequestItem]:
+    return RequestItem.objects.filter(state__in=_ENDING_STATES, ends_at__lte=now)
+
+
+def _end_items(items: Sequence[RequestItem]) -> None:
+    """End items of one request: each is taken back, and one that its source never showed has failed."""
+    request, notes = items[0].request, dict[str, None]()
+    for item in items:
+        problem = granting.take_back(item, channel=CLOCK_CHANNEL)
+        has_failed = bool(problem) or item.state == RequestState.WAITING_FOR_SOURCE
+        item.state = RequestState.FAILED if has_failed else RequestState.ENDED
+        item.save(update_fields=["state"])
+        if note := problem or _word_end(item):
+            notes[note] = None
+    trail.add(request, What.ENDED, by=authorizer.SYSTEM.urn, note=" ".join(notes))
+    trail.settle(request)
+
+
+def _word_end(item: RequestItem) -> str:
+    if item.state == RequestState.FAILED:
+        return "The system that owns it did not show it before its end."
+    is_elsewhere = (item.way or {}).get("source") == IDENTITY
+    return "The identity source has to take the membership away." if is_elsewhere else ""
 
 
 def _end_step(case: OpenCase) -> None:

@@ -1,4 +1,4 @@
-"""What asker and actor do with their own requests: withdraw, comment, and ask for more time."""
+"""Asker and actor withdraw their own requests, comment on them, and ask for more time."""
 
 import uuid
 from datetime import datetime
@@ -18,7 +18,7 @@ from policies.requests.plan import build_duplicate
 from policies.requests.queries import requests
 from policies.requests.reading import get_request
 from policies.requests.rules.choice import ChosenRule, choose_rule, load_terms
-from policies.requests.services import trail
+from policies.requests.services import granting, trail
 from policies.requests.services.asking import MAX_A_MINUTE
 from policies.requests.services.cases import refuse_suspended
 from policies.requests.services.trail import What
@@ -29,9 +29,13 @@ _WITHDRAWABLE = (RequestState.OPEN, RequestState.WAITING_FOR_SOURCE)
 _RENEWABLE = (RequestState.DONE, RequestState.PARTIAL)
 
 
-def withdraw(*, urn: str, by: Actor, note: str = "", if_version: int | None = None) -> SubmittedRequest:
-    """Withdraw what is not decided yet. Raises NotFound, RequestRefused for others than asker and actor."""
-    with open_write(Gate.PEOPLE):
+def withdraw(*, urn: str, by: Actor, channel: str, note: str = "", if_version: int | None = None) -> SubmittedRequest:
+    """Withdraw what is not decided yet, and what its source has not shown yet.
+
+    Raises NotFound, and RequestRefused for others than asker and actor.
+    """
+    ways = RequestItem.objects.filter(request__urn=urn, state__in=_WITHDRAWABLE).values_list("way", flat=True)
+    with open_write(*granting.find_gates(ways)):
         request = _get_own(urn, by)
         items = list(RequestItem.objects.filter(request=request, state__in=_WITHDRAWABLE))
         if not items:
@@ -39,6 +43,9 @@ def withdraw(*, urn: str, by: Actor, note: str = "", if_version: int | None = No
         if if_version is not None and request.version != if_version:
             raise Stale(f"The request is at version {request.version} now, not {if_version}.")
         for item in items:
+            # What a source was asked for is declared here already.
+            if problem := granting.take_back(item, channel=channel):
+                raise RequestConflict("request.not_taken_back", problem)
             item.state = RequestState.WITHDRAWN
             item.save(update_fields=["state"])
         unfinished = [RequestStep.State.WAITING, RequestStep.State.LATER]

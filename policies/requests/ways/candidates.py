@@ -20,6 +20,7 @@ from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.requests.request_sources import IDENTITY
 from policies.requests.ways.asked_items import AskedAccess, AskedHolding, AskedItem
 
 #: Most groups, most roles and most ownership types of which candidates are made: each takes half a second to work out.
@@ -33,7 +34,7 @@ MAX_NAME_LENGTH = 255
 
 
 class WayKind(StrEnum):
-    """What somebody gets by a way: a policy for this alone, a place among others, or an exception from a refusal."""
+    """The gain of somebody by a way: a policy for this alone, a place among others, or an exception from a refusal."""
 
     POLICY = "policy"
     MEMBERSHIP = "membership"
@@ -46,7 +47,7 @@ class WayKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Changes of a kind; `source` says who owns the list of members that they concern, if it is not kept here."""
+    """Changes of a kind; `source` names the system that owns who has what they give, if it is not this one."""
 
     kind: WayKind
     changes: Changes
@@ -157,7 +158,7 @@ def _list_memberships(item: AskedItem, groups: Sequence[str], until: datetime | 
         group = known_rows.get(urn)
         if group is None or group.is_removed:
             continue
-        source = "identity" if group.origin == GroupProfile.Origin.EXTERNAL else None
+        source = IDENTITY if group.origin == GroupProfile.Origin.EXTERNAL else None
         value = {"group": urn, "members": [item.actor.urn]} | end_of(until)
         yield Candidate(WayKind.MEMBERSHIP, ({"add_members": value},), source)
 

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from policies.changes.comparison import EffectQuestion
-from policies.changes.guardrail_verdicts import judge_guardrails
+from policies.changes.guardrail_verdicts import GuardrailVerdict, judge_guardrails
 from policies.changes.net_change import ChangeSide, PlatformAccess, find_net_change
-from policies.changes.people import ChangedActor
+from policies.changes.people import GAINED, ChangedActor, StagedPeople
 from policies.changes.shapes import load_changes
 from policies.changes.staging import stage_changes
 from policies.changes.worlds import ChangedWorld
@@ -21,8 +21,8 @@ from policies.engine.model import Actor
 from policies.engine.selectors import GROUP_MEMBERSHIP, OWNER, Owner, Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import PolicyAppError
-from policies.models import RoleAssignment
 from policies.pdp import authorizer, ports
+from policies.requests.request_sources import IDENTITY
 from policies.requests.ways.asked_items import AskedItem
 from policies.requests.ways.candidates import Candidate
 
@@ -34,7 +34,7 @@ _MAX_PLATFORM = 1_000
 
 
 class Gains(NamedTuple):
-    """What is gained, or lost: pairs of a person and an entity for each privilege, and what is on the platform."""
+    """Access gained or lost: pairs of a person and an entity for each privilege, and privileges on the platform."""
 
     pairs: int = 0
     people: int = 0
@@ -105,17 +105,12 @@ class StagedWay:
     def compare(self) -> tuple[Gains, Gains, bool]:
         """Return what is gained and lost, and whether these are all."""
         change = find_net_change(self.staged, EffectQuestion(_MAX_PLATFORM))
-        gained = _count(change.gained, change.platform_gained)
-        return gained, _count(change.lost, change.platform_lost), change.is_exact
+        gained = count_gains(change.gained, change.platform_gained)
+        return gained, count_gains(change.lost, change.platform_lost), change.is_exact
 
     def list_broken(self, by: Actor) -> tuple[BrokenGuardrail, ...]:
         """Return the guardrails that the way breaks, in words for this reader."""
-        verdicts = judge_guardrails(replace(self.staged, by=by))
-        return tuple(
-            BrokenGuardrail(verdict.urn, verdict.name, verdict.mode, verdict.sentence)
-            for verdict in verdicts
-            if verdict.is_added
-        )
+        return list_added_breaches(judge_guardrails(replace(self.staged, by=by)))
 
     def _stage_facts(self, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
         return {urn: self._stage_fact(resource) for urn, resource in resources.items()}
@@ -133,8 +128,8 @@ class StagedWay:
 
 def stage_way(item: AskedItem, candidate: Candidate) -> StagedWay | None:
     """Return the world that a candidate leaves; None where it cannot be written."""
-    if candidate.source is not None:
-        return StagedWay(item, replace(_stage(()), people=_join_groups(item.actor, candidate)))
+    if candidate.source == IDENTITY:
+        return StagedWay(item, _stage_joining(item.actor, candidate))
     try:
         return StagedWay(item, _stage(candidate.changes))
     except PolicyAppError:
@@ -145,14 +140,23 @@ def _stage(changes: Iterable[Mapping[str, Any]]) -> ChangedWorld:
     return stage_changes(changes=load_changes(list(changes)), by=authorizer.SYSTEM)
 
 
-def _join_groups(actor: Actor, candidate: Candidate) -> dict[str, ChangedActor]:
-    """Return the actor in the groups of changes that another system has to make."""
-    groups = {change["add_members"]["group"] for change in candidate.changes}
-    rows = RoleAssignment.objects.order_by().filter(group__profile__urn__in=sorted(groups))
-    roles = frozenset(rows.values_list("role__urn", flat=True))
-    return {actor.urn: ChangedActor(actor, replace(actor, groups=actor.groups | groups, roles=actor.roles | roles))}
+def _stage_joining(actor: Actor, candidate: Candidate) -> ChangedWorld:
+    """Return the world with the actor in the groups of changes that another system has to make."""
+    people = StagedPeople()
+    people.memberships[actor.urn].update((change["add_members"]["group"], GAINED) for change in candidate.changes)
+    return replace(_stage(()), people=people.load_actors(), staged_people=people)
 
 
-def _count(side: ChangeSide, platform: Sequence[PlatformAccess]) -> Gains:
+def list_added_breaches(verdicts: Iterable[GuardrailVerdict]) -> tuple[BrokenGuardrail, ...]:
+    """Return the guardrails that changes break, of the verdicts about them."""
+    return tuple(
+        BrokenGuardrail(verdict.urn, verdict.name, verdict.mode, verdict.sentence)
+        for verdict in verdicts
+        if verdict.is_added
+    )
+
+
+def count_gains(side: ChangeSide, platform: Sequence[PlatformAccess]) -> Gains:
+    """Return one side of a net change as numbers."""
     people = max(side.total.people, len({access.actor for access in platform}))
     return Gains(side.total.pairs, people, side.total.entities, len(platform))

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from policies.engine.proofs.verdicts import Verdict
 from policies.pdp import authorizer
+from policies.requests.request_sources import IDENTITY, WAREHOUSE
 from policies.requests.ways.candidates import WayKind
 from policies.requests.ways.finding import AccessWay
 
@@ -16,6 +17,12 @@ _SENTENCES = {
     WayKind.ROLE: "Holders of the role {name} have it.",
     WayKind.OWNER: "Owners of it have it.",
     WayKind.EXCEPTION: "An exception from what denies it gives it.",
+}
+
+#: What is said of the system that owns who has it.
+_SOURCES = {
+    IDENTITY: "The identity source owns the list of members, and has to be asked.",
+    WAREHOUSE: "The warehouse owns the role, and has to be asked.",
 }
 
 
@@ -48,7 +55,7 @@ def _iterate_cost(way: AccessWay) -> Iterator[str]:
     if way.losses.size:
         yield f"It takes {way.losses.size:,}."
     if way.source is not None:
-        yield "The identity source owns the list of members, and has to be asked."
+        yield _SOURCES[way.source]
     for guardrail in way.guardrails:
         verb = "forbids" if way.is_forbidden else "warns of"
         yield f"The guardrail {guardrail.name} {verb} it."

@@ -89,13 +89,13 @@ def find_platform_privileges(way: WayJson) -> frozenset[str]:
     """Return the privileges of the platform that a way gives by what it names: groups, roles and policies."""
     values = [(kind, value) for change in way["changes"] for kind, value in change.items()]
     documents = [value["document"] for kind, value in values if kind == "put_policy"]
-    named = frozenset[str]().union(*(document.get("privileges") or () for document in documents))
+    named_privileges = frozenset[str]().union(*(document.get("privileges") or () for document in documents))
     groups = {value["group"] for kind, value in values if kind == "add_members"}
     roles = {value["role"] for kind, value in values if kind == "assign_roles"}
     rows = RoleAssignment.objects.order_by().filter(group__profile__urn__in=sorted(groups)) if groups else None
     roles |= set(() if rows is None else rows.values_list("role__urn", flat=True))
-    given = delegation.find_given_privileges(groups=sorted(groups), roles=sorted(roles))
-    return given | (named & find_platform_names())
+    given_privileges = delegation.find_given_privileges(groups=sorted(groups), roles=sorted(roles))
+    return given_privileges | (named_privileges & find_platform_names())
 
 
 def is_gaining(way: WayJson, person: str, *, actor: str) -> bool:
@@ -121,7 +121,7 @@ def build_cost(way: WayJson) -> tuple[Any, ...]:
 
 def measure_again(way: WayJson, item: RequestedItem, *, actor: str, until: datetime | None) -> WayJson | None:
     """Return a way as it is now, worked out by the system; in place of one that is none any more the best, if any."""
-    ways = [_word_neutrally(one) for one in list_ways(item, actor=actor, until=until, by=authorizer.SYSTEM)]
+    ways = [_word_neutrally(way_now) for way_now in list_ways(item, actor=actor, until=until, by=authorizer.SYSTEM)]
     return next((renewed for renewed in ways if renewed["id"] == way["id"]), None) or find_best(ways)
 
 

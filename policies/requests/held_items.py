@@ -24,10 +24,13 @@ def find_through(item: RequestedItem, actor: Actor, until: datetime | None) -> l
     match item.kind:
         case ItemKind.ROLE | ItemKind.GROUP:
             is_held = item.target in actor.roles | actor.groups
-            return [item.target] if is_held and _lasts(dict(actor.ends).get(item.target), until) else None
+            return [item.target] if is_held and _is_lasting(dict(actor.ends).get(item.target), until) else None
         case ItemKind.POLICY:
             statements = snapshot_store.get_current().list_statements_of({item.target})
-            is_reached = any(_reaches(one, actor) and _lasts(find_end(one, actor, None), until) for one in statements)
+            is_reached = any(
+                _reaches(statement, actor) and _is_lasting(find_end(statement, actor, None), until)
+                for statement in statements
+            )
             return [item.target] if is_reached else None
         case ItemKind.PRIVILEGE | ItemKind.ANY_OF:
             return _find_policies(item, actor, until)
@@ -42,14 +45,14 @@ def _reaches(statement: Statement, actor: Actor) -> bool:
     return not clause.tokens.isdisjoint(actor.tokens) and clause.excluded_tokens.isdisjoint(actor.tokens)
 
 
-def _lasts(end: datetime | None, until: datetime | None) -> bool:
+def _is_lasting(end: datetime | None, until: datetime | None) -> bool:
     return end is None or (until is not None and end >= until)
 
 
 def _find_policies(item: RequestedItem, actor: Actor, until: datetime | None) -> list[str] | None:
     resource = ResourceRef(item.entity) if item.entity else None
     decision = authorizer.answer(actor=actor, request=Question(any_of_requirement(item.alternatives), resource))
-    if not decision.is_allowed or not _lasts(find_last_end(decision), until):
+    if not decision.is_allowed or not _is_lasting(find_last_end(decision), until):
         return None
     return list(dict.fromkeys(statement.origin.policy for statement in decision.statements))
 
@@ -61,14 +64,16 @@ def find_lasting(actor: Actor, request: Question, until: datetime | None) -> tup
     """
     snapshot = snapshot_store.get_current()
     (decision,) = authorizer.decide_staged(requests=[(actor, request)], snapshot=snapshot)
-    early_urns = {urn for urn, end in actor.ends if not _lasts(end, until)}
+    early_urns = {urn for urn, end in actor.ends if not _is_lasting(end, until)}
     lasting = replace(actor, groups=actor.groups - early_urns, roles=actor.roles - early_urns, ends=())
     ended_urns = set[str]()
     while decision.code is DecisionCode.ALLOWED and len(ended_urns) <= _MAX_ENDING:
         (decision,) = authorizer.decide_staged(requests=[(lasting, request)], snapshot=snapshot)
         if not decision.is_allowed:
             return lasting, snapshot
-        ending_urns = {one.origin.policy for one in decision.statements if not _lasts(one.ends, until)} - ended_urns
+        ending_urns = {
+            statement.origin.policy for statement in decision.statements if not _is_lasting(statement.ends, until)
+        } - ended_urns
         if not ending_urns:
             return None
         ended_urns |= ending_urns

@@ -131,7 +131,7 @@ def _store(plan: RequestPlan) -> SubmittedRequest:
             document=dict(item.document),
             entity=item.owned,
             way=None if (way := ways[position]) is None else chosen_ways.keep(way),
-            ends_at=_bound(plan),
+            ends_at=_find_bound(plan),
         )
         for position, item in enumerate(asked_body.items)
     )
@@ -139,11 +139,11 @@ def _store(plan: RequestPlan) -> SubmittedRequest:
     begin_step(request, first, now=plan.now)
     request.save(update_fields=["due_at"])
     if plan.until is not None:
-        announce_boundaries([_bound(plan) or plan.until])
+        announce_boundaries([_find_bound(plan) or plan.until])
     return request
 
 
-def _bound(plan: RequestPlan) -> datetime | None:
+def _find_bound(plan: RequestPlan) -> datetime | None:
     """Return the end of what a blind request gives, where its rule allows less than was asked for; else None."""
     if plan.latest is None or (plan.until is not None and plan.until <= plan.latest):
         return None

@@ -85,7 +85,7 @@ def load_case(request: SubmittedRequest, now: datetime) -> OpenCase:
 def may_decide(case: OpenCase, step: RequestStep, person: Actor, position: int) -> bool:
     """Return whether a person may decide an item at a step, by the facts of this moment.
 
-    What nobody else may decide any more falls to holders of MANAGE_POLICIES.
+    An item that nobody else may decide any more falls to holders of MANAGE_POLICIES.
     """
     if not person.is_active or person.urn in step.given_away:
         return False
@@ -125,8 +125,8 @@ def is_agreed(case: OpenCase, step: RequestStep, position: int) -> bool:
         return len(people) >= step.needs
     seats = read_seats(step, position)
     names = sorted(approvers.list_names(seats, case.facts.items[position]) - set(step.given_away))
-    taken = [name for name in names if _has_decider(case, step, Approvers(names=frozenset({name})), position)]
-    return bool(people) and _match_seats(taken, people)
+    taken_names = [name for name in names if _has_decider(case, step, Approvers(names=frozenset({name})), position)]
+    return bool(people) and _match_seats(taken_names, people)
 
 
 def _list_agreeing(case: OpenCase, step: RequestStep, position: int) -> list[Actor]:

@@ -146,13 +146,13 @@ def agree_as_owner(request: SubmittedRequest, plan: RequestPlan, *, channel: str
     if plan.by.urn == plan.actor.urn or request.state != RequestState.OPEN or plan.is_blind:
         return
     case = load_case(request, plan.now)
-    positions = [position for position in case.open_positions if _agrees_by_asking(case, position, plan.by)]
+    positions = [position for position in case.open_positions if _is_agreed_by_asking(case, position, plan.by)]
     if positions and granting.find_change(request, [case.items[position] for position in positions]) is None:
         _record(case, positions, by=plan.by, is_agreement=True, note="", is_alone=False)
         advance(case, by=plan.by, channel=channel, agreed=positions)
 
 
-def _agrees_by_asking(case: OpenCase, position: int, asker: Actor) -> bool:
+def _is_agreed_by_asking(case: OpenCase, position: int, asker: Actor) -> bool:
     """Return whether an owner agrees to an item by asking: it gives no more than that, and nothing to the owner."""
     item, facts = case.items[position], case.facts.items[position]
     if not granting.is_given_by(asker, item, facts, read_seats(case.step, position)):
@@ -188,16 +188,16 @@ def _list_chosen(
     for index, position in enumerate(decided):
         item = case.items[position]
         if ways and (item.way or {}).get("id") != ways[index]:
-            chosen[position] = chosen_ways.find_way(_work_out(case, position, by), ways[index])
+            chosen[position] = chosen_ways.find_way(_list_current_ways(case, position, by), ways[index])
             continue
-        way = item.way or chosen_ways.find_best(_work_out(case, position, by))
+        way = item.way or chosen_ways.find_best(_list_current_ways(case, position, by))
         if way is None:
             raise RequestConflict("request.no_way", "No change that the house knows gives this item.")
         chosen[position] = way
     return chosen
 
 
-def _work_out(case: OpenCase, position: int, by: Actor) -> Sequence[chosen_ways.WayJson]:
+def _list_current_ways(case: OpenCase, position: int, by: Actor) -> Sequence[chosen_ways.WayJson]:
     item = case.items[position]
     asked_item, until = case.facts.items[position].item, granting.find_end(item)
     return chosen_ways.list_ways(asked_item, actor=case.request.actor, until=until, by=by)

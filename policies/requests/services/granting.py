@@ -110,8 +110,8 @@ def find_change(request: SubmittedRequest, items: Sequence[RequestItem]) -> Requ
 
 def _is_still_given(request: SubmittedRequest, item: RequestItem) -> bool:
     """Return whether a request that is renewed still gives an item: else it is given anew."""
-    given = RequestItem.objects.filter(request=request.renews, state=RequestState.DONE)
-    return any(other.document == item.document for other in given)
+    given_items = RequestItem.objects.filter(request=request.renews, state=RequestState.DONE)
+    return any(other.document == item.document for other in given_items)
 
 
 def find_end(item: RequestItem) -> datetime | None:

@@ -53,8 +53,8 @@ def refuse_too_long(request: SubmittedRequest) -> None:
 def refuse_too_many(person: str, *, limit: int) -> None:
     """Raise RequestConflict for somebody who has asked for so much within the last minute."""
     since = database_clock.get_now() - timedelta(minutes=1)
-    asked = RequestTrail.objects.filter(by=person, what=What.ASKED, time__gt=since)
-    if asked.count() >= limit:
+    lines = RequestTrail.objects.filter(by=person, what=What.ASKED, time__gt=since)
+    if lines.count() >= limit:
         detail = f"You have asked for {limit} things within a minute: wait a minute."
         raise RequestConflict("request.too_many", detail)
 

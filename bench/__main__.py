@@ -21,6 +21,7 @@ NAMES = (
     "profile",
     "proofs",
     "reports",
+    "requests",
     "revoke",
     "scale",
     "soak",

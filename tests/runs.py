@@ -40,6 +40,7 @@ SQLITE = {
     "site/test_early_bodies.py": "brings its own databases",
     "site/test_ends.py": "brings its own databases, on SQLite and PostgreSQL",
     "site/test_env.py": "reads variables",
+    "site/test_killed_decisions.py": "brings its own database",
     "site/test_later_views.py": "asks no database but its own",
     "site/test_preload.py": "brings its own databases, on SQLite and PostgreSQL",
     "site/test_processes.py": "brings its own databases",

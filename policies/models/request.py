@@ -183,13 +183,17 @@ class RequestSeat(models.Model):
 
 
 class RequestDecision(models.Model):
-    """A decision of one person about items (their positions) at a step."""
+    """A decision of one person about items (their positions) at a step.
+
+    `ways` are the ids of the ways that were agreed to, by position: the agreement is to these and to no others.
+    """
 
     step = models.ForeignKey(RequestStep, on_delete=models.PROTECT, related_name="decisions")
     by = UrnField()
     time = models.DateTimeField(default=timezone.now)
     is_agreement = models.BooleanField()
     items = JsonTextField()
+    ways = JsonTextField(default=dict)
     note = models.TextField(blank=True)
 
     class Meta:

@@ -2,22 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 
+from policies.changes.comparison import EffectQuestion
+from policies.changes.net_change import find_net_change
+from policies.changes.shapes import load_changes
+from policies.changes.staging import stage_changes
 from policies.engine.errors import Problem
+from policies.engine.families import vocabulary
 from policies.engine.model import Actor
 from policies.engine.requirements import any_of_requirement
+from policies.models import RoleAssignment
 from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.errors import RequestInvalid
 from policies.requests.items import ItemKind, RequestedItem
+from policies.requests.rules.terms import find_platform_privileges as find_platform_names
 from policies.requests.ways.asked_items import AskedAccess
 from policies.requests.ways.finding import describe_way, find_ways
 from policies.requests.ways.named import find_named_ways
+from policies.writes import delegation
 
-#: What a way gives that no longer gives anything.
-NO_GAINS: Mapping[str, int] = MappingProxyType({"pairs": 0, "people": 0, "entities": 0, "platform": 0})
+#: Most people who are looked at, of those whom a way gives something.
+_MAX_GAINING = 100_000
 
 #: A way as the API shows it.
 WayJson = Mapping[str, Any]
@@ -40,7 +47,8 @@ def list_ways(item: RequestedItem, *, actor: str, until: datetime | None, by: Ac
     else:
         resource = ResourceRef(item.entity) if item.entity else None
         request = AccessRequest(any_of_requirement(item.alternatives), resource)
-        found_ways = find_ways(item=AskedAccess.load(actor=person, request=request), by=by, until=until)
+        asked_item = AskedAccess.load_until(actor=person, request=request, until=until)
+        found_ways = find_ways(item=asked_item, by=by, until=until)
     return [describe_way(way) for way in found_ways.ways]
 
 
@@ -68,31 +76,59 @@ def gives_only(way: WayJson, item: RequestedItem) -> bool:
     if item.kind in _NAMED_KINDS:
         return True
     gains = way["gains"]
-    is_on_platform = not item.entity
-    return (
-        bool(way["is_exact"])
-        and gains["entities"] <= 1
-        and gains["people"] <= 1
-        and (is_on_platform or not gains["platform"])
-    )
+    if not way["is_exact"] or gains["people"] > 1:
+        return False
+    if item.entity:
+        return gains["entities"] <= 1 and not gains["platform"]
+    # What the item implies may come with it, and nothing else: on the platform everybody would decide for everything.
+    widen = vocabulary.load_datahub().widen
+    return not gains["pairs"] and gains["platform"] <= max(len(widen(names)) for names in item.alternatives)
+
+
+def find_platform_privileges(way: WayJson) -> frozenset[str]:
+    """Return the privileges of the platform that a way gives by what it names: groups, roles and policies."""
+    values = [(kind, value) for change in way["changes"] for kind, value in change.items()]
+    documents = [value["document"] for kind, value in values if kind == "put_policy"]
+    named = frozenset[str]().union(*(document.get("privileges") or () for document in documents))
+    groups = {value["group"] for kind, value in values if kind == "add_members"}
+    roles = {value["role"] for kind, value in values if kind == "assign_roles"}
+    rows = RoleAssignment.objects.order_by().filter(group__profile__urn__in=sorted(groups)) if groups else None
+    roles |= set(() if rows is None else rows.values_list("role__urn", flat=True))
+    given = delegation.find_given_privileges(groups=sorted(groups), roles=sorted(roles))
+    return given | (named & find_platform_names())
+
+
+def is_gaining(way: WayJson, person: str, *, actor: str) -> bool:
+    """Return whether a way gives this person anything, who is not the actor."""
+    is_for_one = way["is_exact"] and way["gains"]["people"] <= 1 and way["kind"] != "owner"
+    if is_for_one or way["source"] or way.get("is_renewal"):
+        return person == actor
+    world = stage_changes(changes=load_changes(way["changes"]), by=authorizer.SYSTEM)
+    change = find_net_change(world, EffectQuestion(_MAX_GAINING))
+    people = {item.actor for item in change.gained.items} | {item.actor for item in change.platform_gained}
+    return person in people or len(people) >= _MAX_GAINING
+
+
+def keep(way: WayJson) -> dict[str, Any]:
+    """Return a way as it is stored, for all who read the request: without examples, which name people and entities."""
+    return {**way, "gives_only_this": {**way["gives_only_this"], "example": None}}
 
 
 def build_cost(way: WayJson) -> tuple[Any, ...]:
-    """Return what is compared when a way is worked out again: what it gives and takes, and whether that is all."""
-    return (dict(way.get("gains") or {}), dict(way.get("losses") or {}), way.get("is_exact"))
+    """Return what is compared when a way is worked out again: what it is, gives and takes, and if that is all."""
+    return (way["id"], dict(way.get("gains") or {}), dict(way.get("losses") or {}), way.get("is_exact"))
 
 
-def measure_again(way: WayJson, item: RequestedItem, *, actor: str, until: datetime | None) -> WayJson:
-    """Return a way as it is now, worked out by the system; the way without gains where it is no longer one.
+def measure_again(way: WayJson, item: RequestedItem, *, actor: str, until: datetime | None) -> WayJson | None:
+    """Return a way as it is now, worked out by the system; in place of one that is none any more the best, if any."""
+    ways = [_word_neutrally(one) for one in list_ways(item, actor=actor, until=until, by=authorizer.SYSTEM)]
+    return next((renewed for renewed in ways if renewed["id"] == way["id"]), None) or find_best(ways)
 
-    A renewal moves an end and gives nothing more.
-    """
-    if way.get("is_renewal"):
-        return way
-    ways = list_ways(item, actor=actor, until=until, by=authorizer.SYSTEM)
-    return next(
-        (renewed for renewed in ways if renewed["id"] == way["id"]), {**way, "gains": NO_GAINS, "is_exact": False}
-    )
+
+def _word_neutrally(way: WayJson) -> dict[str, Any]:
+    """Return a way without what the system may know and its readers may not: guardrails keep their names."""
+    guardrails = [{**guardrail, "sentence": ""} for guardrail in way["guardrails"]]
+    return {**way, "guardrails": guardrails}
 
 
 def build_renewal(way: WayJson, granted: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,12 @@
-"""Whether somebody has an item of a request already, and through what."""
+"""Items that an actor has already, and through what: they are neither asked for nor granted again."""
 
+from dataclasses import replace
 from datetime import datetime
 
-from policies.engine.model import Actor
+from policies.engine.model import Actor, DecisionCode, Statement
 from policies.engine.requirements import any_of_requirement
-from policies.engine.way_ends import find_last_end
+from policies.engine.snapshot import Snapshot
+from policies.engine.way_ends import find_end, find_last_end
 from policies.models import RequestItem
 from policies.models.request import RequestState
 from policies.pdp import authorizer, snapshot_store
@@ -13,30 +15,65 @@ from policies.pdp.access_requests import ResourceRef
 from policies.requests.items import ItemKind, RequestedItem
 from policies.requests.request_sources import WAREHOUSE, load_source
 
+#: Most policies that end which are left out, to see what an actor has later.
+_MAX_ENDING = 200
+
 
 def find_through(item: RequestedItem, actor: Actor, until: datetime | None) -> list[str] | None:
-    """Return the URNs through which an actor has an item until this end; None if it has not."""
-    if item.kind in (ItemKind.ROLE, ItemKind.GROUP):
-        if item.target not in actor.roles | actor.groups:
+    """Return the URNs through which an actor has an item until this end; None if it has not, or not that long."""
+    match item.kind:
+        case ItemKind.ROLE | ItemKind.GROUP:
+            is_held = item.target in actor.roles | actor.groups
+            return [item.target] if is_held and _lasts(dict(actor.ends).get(item.target), until) else None
+        case ItemKind.POLICY:
+            statements = snapshot_store.get_current().list_statements_of({item.target})
+            is_reached = any(_reaches(one, actor) and _lasts(find_end(one, actor, None), until) for one in statements)
+            return [item.target] if is_reached else None
+        case ItemKind.PRIVILEGE | ItemKind.ANY_OF:
+            return _find_policies(item, actor, until)
+        case ItemKind.EXTERNAL_ROLE:
+            return _find_declared(item, actor)
+        case _:
             return None
-        end = dict(actor.ends).get(item.target)
-        return [item.target] if end is None or (until is not None and end >= until) else None
-    if item.kind is ItemKind.POLICY:
-        statements = snapshot_store.get_current().list_statements_of({item.target})
-        is_named = any(not statement.actors.tokens.isdisjoint(actor.tokens) for statement in statements)
-        return [item.target] if is_named else None
-    if item.kind is ItemKind.EXTERNAL_ROLE:
-        return _find_declared(item, actor)
-    if item.kind not in (ItemKind.PRIVILEGE, ItemKind.ANY_OF):
-        return None
+
+
+def _reaches(statement: Statement, actor: Actor) -> bool:
+    clause = statement.actors
+    return not clause.tokens.isdisjoint(actor.tokens) and clause.excluded_tokens.isdisjoint(actor.tokens)
+
+
+def _lasts(end: datetime | None, until: datetime | None) -> bool:
+    return end is None or (until is not None and end >= until)
+
+
+def _find_policies(item: RequestedItem, actor: Actor, until: datetime | None) -> list[str] | None:
     resource = ResourceRef(item.entity) if item.entity else None
     decision = authorizer.answer(actor=actor, request=Question(any_of_requirement(item.alternatives), resource))
-    if not decision.is_allowed:
-        return None
-    end = find_last_end(decision)
-    if end is not None and (until is None or end < until):
+    if not decision.is_allowed or not _lasts(find_last_end(decision), until):
         return None
     return list(dict.fromkeys(statement.origin.policy for statement in decision.statements))
+
+
+def find_lasting(actor: Actor, request: Question, until: datetime | None) -> tuple[Actor, Snapshot] | None:
+    """Return the actor and the policies as they are when everything has ended that ends before this time.
+
+    Only what answers the question is looked at. None where the answer is no now, or still yes then.
+    """
+    snapshot = snapshot_store.get_current()
+    (decision,) = authorizer.decide_staged(requests=[(actor, request)], snapshot=snapshot)
+    early_urns = {urn for urn, end in actor.ends if not _lasts(end, until)}
+    lasting = replace(actor, groups=actor.groups - early_urns, roles=actor.roles - early_urns, ends=())
+    ended_urns = set[str]()
+    while decision.code is DecisionCode.ALLOWED and len(ended_urns) <= _MAX_ENDING:
+        (decision,) = authorizer.decide_staged(requests=[(lasting, request)], snapshot=snapshot)
+        if not decision.is_allowed:
+            return lasting, snapshot
+        ending_urns = {one.origin.policy for one in decision.statements if not _lasts(one.ends, until)} - ended_urns
+        if not ending_urns:
+            return None
+        ended_urns |= ending_urns
+        snapshot = snapshot.replace(snapshot.version, dict.fromkeys(ending_urns, ()))
+    return None
 
 
 def _find_declared(item: RequestedItem, actor: Actor) -> list[str] | None:

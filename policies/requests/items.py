@@ -1,7 +1,7 @@
 """The items of a request: what is asked for, read from JSON with every problem and its place."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -69,6 +69,20 @@ class RequestedItem:
     def privileges(self) -> frozenset[str]:
         """Every privilege that the item names."""
         return frozenset[str]().union(*self.alternatives)
+
+    @property
+    def canonical(self) -> Mapping[str, Any]:
+        """The item in one form, however it was written: in the same one stand the same items."""
+        if self.kind in _TARGET_PREFIXES:
+            return {self.kind.value: self.target}
+        lists = sorted({tuple(sorted(set(names))) for names in self.alternatives})
+        if self.kind is ItemKind.SCOPE:
+            return {"privileges": lists, "scope": self.document.get("scope")}
+        return {"any_of": lists, "resource": self.entity}
+
+    def choose_list(self, names: tuple[str, ...]) -> "RequestedItem":
+        """Return the item with this one of its lists alone."""
+        return replace(self, document={**self.document, "any_of": [list(names)]}, alternatives=(names,))
 
     @property
     def owned(self) -> str:

@@ -1,6 +1,6 @@
 """The plan of a request: rule, end, steps and ways, worked out before anything is stored (contract-requests.md 2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -17,15 +17,18 @@ from policies.models.fields import json_text
 from policies.models.request import UNFINISHED_STATES
 from policies.pdp import actor_resolution, authorizer, database_clock
 from policies.pdp.access_requests import AccessRequest as Question
+from policies.pdp.access_requests import ResourceRef
 from policies.pdp.ports import facet_source
-from policies.requests import approvers, chosen_ways, held_items
+from policies.requests import approvers, chosen_ways
 from policies.requests.approvers import DecidingFacts
 from policies.requests.asked import AskedBody
 from policies.requests.errors import RequestConflict, RequestInvalid, RequestRefused
+from policies.requests.held_items import find_through
 from policies.requests.items import ItemKind, RequestedItem
 from policies.requests.rules.choice import ChosenRule, choose_rule
-from policies.requests.rules.terms import EXPIRE, RuleTerms
+from policies.requests.rules.terms import DENY, RuleTerms
 from policies.requests.steps import PlannedStep, plan_managers, plan_steps
+from policies.writes.preview_disclosure import PreviewDisclosure
 
 #: What an item needs of the house to be there; an entity or group that is not there is asked for blindly.
 _STORED = {ItemKind.ROLE: (Role, "role"), ItemKind.POLICY: (Policy, "policy")}
@@ -38,7 +41,8 @@ _BLIND_DENIAL = timedelta(hours=1)
 class RequestPlan:
     """Everything about a request but its row: `ways` are those of each item, the best first.
 
-    `missing` names what the form still lacks. A blind one tells its asker neither rule nor ways nor approvers.
+    `missing` names what the form still lacks. A blind one tells its asker neither rule nor ways nor approvers; `latest`
+    is the end that its rule allows at most, which nobody told the asker.
     """
 
     asked_body: AskedBody
@@ -50,6 +54,7 @@ class RequestPlan:
     ways: tuple[tuple[Mapping[str, Any], ...], ...]
     facts: DecidingFacts
     is_blind: bool = False
+    latest: datetime | None = None
     missing: tuple[str, ...] = ()
     now: datetime = field(default_factory=database_clock.get_now)
 
@@ -61,7 +66,7 @@ class RequestPlan:
 
 def build_items_key(actor: str, items: Sequence[RequestedItem]) -> str:
     """Return the digest of an actor and of items, whatever their order."""
-    return sha256(json_text([actor, sorted(json_text(item.document) for item in items)]).encode()).hexdigest()
+    return sha256(json_text([actor, sorted(json_text(item.canonical) for item in items)]).encode()).hexdigest()
 
 
 def make_plan(
@@ -75,14 +80,18 @@ def make_plan(
     the request on and is no approver by asking.
     """
     now = database_clock.get_now()
-    actor = _load_actor(asked_body, by=by)
-    _refuse_unknown(asked_body.items)
+    actor = by if asked_body.actor in (None, by.urn) else actor_resolution.load_actor(urn=str(asked_body.actor))
+    blind_urns = find_blind(asked_body.items) | _find_concealed(asked_body.items, by=by)
+    _refuse_unknown(asked_body.items, blind_urns)
+    asked_body = replace(asked_body, items=_choose_lists(asked_body.items, actor, blind_urns))
+    _refuse_repeated(asked_body.items)
     facts = approvers.load_facts(items=asked_body.items, actor=actor.urn, by=by.urn)
     if is_after_denial:
         facts = replace(facts, owner_asker=None)
     else:
         _refuse_strangers(facts, actor=actor, by=by)
-    is_blind = bool(find_blind(asked_body.items))
+    _refuse_inactive(actor)
+    is_blind = bool(blind_urns)
     rule = choose_rule(asked_body.items, is_permanent=asked_body.has_until and asked_body.until is None)
     terms = RuleTerms() if is_blind else rule.terms
     until, problems = _find_until(asked_body, terms, now)
@@ -115,26 +124,24 @@ def make_plan(
         ways,
         facts,
         is_blind,
+        now + rule.terms.longest if is_blind else None,
         tuple(problem.code for problem in lacking),
         now,
     )
 
 
 def _plan_denial(facts: DecidingFacts) -> PlannedStep:
-    """Return the step of a blind request for which nobody may ask: it runs out, as one that nobody answers does."""
+    """Return the step of a blind request for which nobody may ask: it is denied when it is due."""
     step = plan_managers(facts, range(len(facts.items)))
-    return PlannedStep(step.name, step.approvers, step.positions, within=_BLIND_DENIAL, then=EXPIRE)
+    return PlannedStep(step.name, step.approvers, step.positions, within=_BLIND_DENIAL, then=DENY)
 
 
-def _load_actor(asked_body: AskedBody, *, by: Actor) -> Actor:
-    if asked_body.actor is None or asked_body.actor == by.urn:
-        return by
-    if not User.objects.filter(urn=asked_body.actor, is_removed=False).exists():
-        raise RequestInvalid([Problem("actor.unknown", "/actor", f"There is no user {asked_body.actor}.")])
-    actor = actor_resolution.load_actor(urn=asked_body.actor)
+def _refuse_inactive(actor: Actor) -> None:
+    """Raise for an actor who does not exist, or is suspended: only who may ask for it is told."""
+    if not User.objects.filter(urn=actor.urn, is_removed=False).exists():
+        raise RequestInvalid([Problem("actor.unknown", "/actor", f"There is no user {actor.urn}.")])
     if not actor.is_active:
-        raise RequestConflict("request.actor_suspended", f"{asked_body.actor} is suspended: nobody can ask for them.")
-    return actor
+        raise RequestConflict("request.actor_suspended", f"{actor.urn} is suspended: nobody can ask for them.")
 
 
 def _refuse_strangers(facts: DecidingFacts, *, actor: Actor, by: Actor) -> None:
@@ -159,11 +166,11 @@ def _is_owner(person: Actor, owners: Any) -> bool:
     return any(owner.actor in person.holders for owner in owners)
 
 
-def _refuse_unknown(items: Sequence[RequestedItem]) -> None:
-    """Raise RequestInvalid for roles and policies that are not stored."""
+def _refuse_unknown(items: Sequence[RequestedItem], blind_urns: Collection[str]) -> None:
+    """Raise RequestInvalid for roles and policies that are not stored, but for those that are asked for blindly."""
     problems = []
     for index, item in enumerate(items):
-        if item.kind in _STORED:
+        if item.kind in _STORED and item.target not in blind_urns:
             model, noun = _STORED[item.kind]
             if not model._default_manager.filter(Q(("urn", item.target))).exists():
                 detail = f"There is no {noun} {item.target}."
@@ -172,14 +179,54 @@ def _refuse_unknown(items: Sequence[RequestedItem]) -> None:
         raise RequestInvalid(problems)
 
 
+def _refuse_repeated(items: Sequence[RequestedItem]) -> None:
+    """Raise RequestInvalid for an item that is listed twice, however it is written: it would be given twice."""
+    known_items: list[Mapping[str, Any]] = []
+    problems = []
+    for index, item in enumerate(items):
+        if item.canonical in known_items:
+            problems.append(
+                Problem("item.repeated", f"/items/{index}", "This is asked for already, by an item before.")
+            )
+        known_items.append(item.canonical)
+    if problems:
+        raise RequestInvalid(problems)
+
+
+def _choose_lists(
+    items: Sequence[RequestedItem], actor: Actor, blind_urns: Collection[str]
+) -> tuple[RequestedItem, ...]:
+    """Return the items with the shortest of their lists that suffices: that one is asked for, and decided."""
+    return tuple(
+        item if len(item.alternatives) < 2 else item.choose_list(_find_shortest(item, actor, blind_urns))
+        for item in items
+    )
+
+
+def _find_shortest(item: RequestedItem, actor: Actor, blind_urns: Collection[str]) -> tuple[str, ...]:
+    """Return the list of which the actor lacks least; of a blind item the one with the fewest names."""
+    alternatives = sorted(item.alternatives, key=len)
+    if item.entity in blind_urns:
+        return alternatives[0]
+    question = Question(any_of_requirement(item.alternatives), ResourceRef(item.entity) if item.entity else None)
+    lacking = {missing.privilege for missing in authorizer.answer(actor=actor, request=question).missing}
+    return next((names for names in alternatives if lacking <= set(names)), alternatives[0])
+
+
 def find_blind(items: Sequence[RequestedItem]) -> frozenset[str]:
     """Return the URNs that the viewer may not view, and those that do not exist, which look alike."""
     urns = [item.owned for item in items if item.owned and item.kind not in _STORED]
     if not urns:
         return frozenset()
     hidden = authorizer.directory().find_hidden_urns(urns=urns)
-    names = authorizer.load_names(urns=urns)
-    return hidden | {urn for urn in urns if urn not in names and urn not in facet_source().load_types(urns=[urn])}
+    known_urns = authorizer.load_names(urns=urns).keys() | facet_source().load_types(urns=urns).keys()
+    return hidden | (set(urns) - known_urns)
+
+
+def _find_concealed(items: Sequence[RequestedItem], *, by: Actor) -> frozenset[str]:
+    """Return the policies among the items, for somebody who is not told of policies: each is asked for blindly."""
+    policies = frozenset(item.target for item in items if item.kind is ItemKind.POLICY)
+    return policies if policies and not PreviewDisclosure.load(by).tells_policies else frozenset()
 
 
 def _find_until(asked_body: AskedBody, terms: RuleTerms, now: datetime) -> tuple[datetime | None, list[Problem]]:
@@ -187,8 +234,7 @@ def _find_until(asked_body: AskedBody, terms: RuleTerms, now: datetime) -> tuple
     if not asked_body.has_until:
         return now + terms.longest, []
     if asked_body.until is None:
-        detail = "This cannot be had for good: give an end."
-        return None, [] if terms.allows_permanent else [Problem("until.missing", "/until", detail)]
+        return None, []
     if asked_body.until <= now:
         return asked_body.until, [Problem("until.past", "/until", "This end has passed.")]
     if asked_body.until > now + terms.longest:
@@ -198,8 +244,10 @@ def _find_until(asked_body: AskedBody, terms: RuleTerms, now: datetime) -> tuple
 
 
 def _find_lacking(asked_body: AskedBody, terms: RuleTerms) -> list[Problem]:
-    """Return what the form lacks: a reason, a ticket, conditions that nobody confirmed."""
+    """Return what the form lacks: an end, a reason, a ticket, conditions that nobody confirmed."""
     lacking = []
+    if asked_body.has_until and asked_body.until is None and not terms.allows_permanent:
+        lacking.append(Problem("until.missing", "/until", "This cannot be had for good: give an end."))
     if not asked_body.reason:
         lacking.append(Problem("reason.missing", "/reason", "Say why: those who decide read it."))
     if terms.ticket == "required" and not asked_body.ticket:
@@ -215,7 +263,7 @@ def _find_lacking(asked_body: AskedBody, terms: RuleTerms) -> list[Problem]:
 def _refuse_unneeded(items: Sequence[RequestedItem], actor: Actor, until: datetime | None, *, by: Actor) -> None:
     """Raise RequestConflict for an item that the actor has already until the asked end."""
     for item in items:
-        through = held_items.find_through(item, actor, until)
+        through = find_through(item, actor, until)
         if through is not None:
             name = authorizer.load_names(urns=[actor.urn]).get(actor.urn, actor.urn)
             subject = "You have" if actor.urn == by.urn else f"{name} has"
@@ -226,7 +274,7 @@ def _refuse_unneeded(items: Sequence[RequestedItem], actor: Actor, until: dateti
 
 def _refuse_duplicate(actor: str, items: Sequence[RequestedItem]) -> None:
     open_request = SubmittedRequest.objects.filter(
-        items_key=build_items_key(actor, items), state__in=UNFINISHED_STATES, renews=None
+        items_key=build_items_key(actor, items), state__in=UNFINISHED_STATES
     ).first()
     if open_request is not None:
         raise build_duplicate(open_request)

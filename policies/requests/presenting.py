@@ -26,7 +26,7 @@ def present_request(request: SubmittedRequest, *, reader: Actor) -> RequestJson:
                 "state": item.state,
                 "ways": [] if is_hidden or item.way is None else [item.way],
                 "denied_by": [],
-                "ends": _format(item.ends_at),
+                "ends": None if is_hidden and item.state == RequestState.OPEN else _format(item.ends_at),
             }
             for item in request.items.all()
         ],

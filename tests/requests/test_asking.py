@@ -112,7 +112,7 @@ def test_platform_privileges_are_decided_by_their_holders(company: Company) -> N
         ({"items": [TAGS], "reason": "x" * 2001}, "text.long"),
         ({"items": [TAGS], "ticket": "javascript:alert(1)"}, "ticket.invalid"),
         ({"items": [TAGS], "way": "w0"}, "way.unknown"),
-        ({"items": [TAGS], "actor": "urn:li:corpuser:nobody"}, "actor.unknown"),
+        ({"items": [TAGS, TAGS]}, "item.repeated"),
         ({"items": [TAGS] * 21}, "list.too_long"),
     ],
 )

@@ -23,6 +23,7 @@ from policies.requests.items import MAX_ITEMS
 from policies.requests.plan import make_plan
 from policies.requests.presenting import present_plan, present_request
 from policies.requests.queries import requests
+from policies.requests.reading import get_request
 from policies.requests.services import asking, deciding, own_requests
 
 TAG = "requests"
@@ -203,7 +204,7 @@ class AccessRequestDetailView(ApiView):
     @api_operation("requests_get", "Get a request", answer=AccessRequestOut, tag=TAG)
     def get(self, urn: str) -> Response:
         """Return a request that the caller may read; its version stands in ETag, too."""
-        return _respond(requests.get_request(urn=urn, by=self.actor), self)
+        return _respond(get_request(urn=urn, by=self.actor), self)
 
 
 @signed_in

@@ -24,7 +24,7 @@ from policies.http.pages.list_and_form_pages import (
 )
 from policies.models.request import MAX_NOTE_LENGTH
 from policies.requests.pages.decision_page import build_context
-from policies.requests.queries import requests
+from policies.requests.reading import get_request
 from policies.requests.services import deciding, own_requests
 
 #: The buttons of the page, each of a form of its own, but for asking for more time.
@@ -62,7 +62,7 @@ def show_request(request: HttpRequest, urn: str) -> HttpResponse:
                 return redirect_with_message(request, message, "request", urn)
         else:
             status = UNPROCESSABLE_STATUS
-    context = build_context(requests.get_request(urn=urn, by=actor), actor)
+    context = build_context(get_request(urn=urn, by=actor), actor)
     return list_and_form_pages.render_list(
         request,
         page_template="requests/detail.html",
@@ -75,7 +75,7 @@ def show_request(request: HttpRequest, urn: str) -> HttpResponse:
 @form_view(signed_in)
 def withdraw_request(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation page, and the withdrawal of what is not decided yet."""
-    requests.get_request(urn=urn, by=get_actor(request))
+    get_request(urn=urn, by=get_actor(request))
     return ask_and_act(
         request,
         partial(own_requests.withdraw, urn=urn),

@@ -7,7 +7,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
 from policies.errors import NotFound
-from policies.models import RequestItem, RequestSeat, RequestStep, RequestTrail, SubmittedRequest
+from policies.models import RequestDecision, RequestItem, RequestSeat, RequestStep, RequestTrail, SubmittedRequest
 from policies.models.request import PRIVILEGE_SEAT, RequestState
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest as Question
@@ -16,7 +16,7 @@ from policies.pdp.access_requests import AccessRequest as Question
 MAX_COUNTED = 99
 
 #: What a page of requests reads beside its rows, in one query each.
-_PARTS = ("items", "steps__decisions", "trail")
+PARTS = ("items", "steps__decisions", "trail")
 
 
 def list_requests(
@@ -39,9 +39,12 @@ def list_requests(
         requests = filter_to_decide(requests, by=by)
     if entity:
         requests = requests.filter(Exists(RequestItem.objects.filter(request=OuterRef("pk"), entity=entity)))
+    if rule:
+        # The rule of what somebody may not view would tell what it is.
+        requests = requests.exclude(Q(is_blind=True) & (Q(actor=by.urn) | Q(by=by.urn)))
     filters = {"state": state, "actor": actor, "rule": rule}
     requests = requests.filter(**{name: value for name, value in filters.items() if value})
-    return requests.prefetch_related(*_PARTS)
+    return requests.prefetch_related(*PARTS)
 
 
 def is_administrator(by: Actor) -> bool:
@@ -62,13 +65,15 @@ def list_readable(*, by: Actor) -> QuerySet[SubmittedRequest]:
 def filter_to_decide(requests: QuerySet[SubmittedRequest], *, by: Actor) -> QuerySet[SubmittedRequest]:
     """Return those of the requests whose step waits for this person, by the time they are due.
 
-    Its own are left out, and those that it has agreed to.
+    Its own are left out, and those that it has agreed to, unless these have other items.
     """
     waiting = RequestStep.objects.filter(
         request=OuterRef("pk"), state=RequestStep.State.WAITING, seats__token__in=_list_tokens(by)
-    ).exclude(decisions__by=by.urn)
+    )
+    agreed = RequestDecision.objects.filter(step__request=OuterRef("pk"), step__state="waiting", by=by.urn)
+    others = RequestItem.objects.filter(request=OuterRef("pk"), position__gte=1)
     return (
-        requests.filter(Exists(waiting), state=RequestState.OPEN)
+        requests.filter(Exists(waiting), ~Exists(agreed) | Exists(others), state=RequestState.OPEN)
         .exclude(Q(actor=by.urn) | Q(by=by.urn))
         .order_by(F("due_at").asc(nulls_last=True), "id")
     )
@@ -81,7 +86,7 @@ def count_to_decide(*, by: Actor) -> int:
 
 def get_request(*, urn: str, by: Actor) -> SubmittedRequest:
     """Return a request with its parts; raises NotFound for a stranger, as for one that does not exist."""
-    request = list_readable(by=by).filter(urn=urn).prefetch_related(*_PARTS).first()
+    request = list_readable(by=by).filter(urn=urn).prefetch_related(*PARTS).first()
     if request is None:
         raise NotFound(f"There is no request {urn}.")
     return request

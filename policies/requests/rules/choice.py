@@ -104,6 +104,22 @@ def is_for_item(
     return scope.resources == EVERYTHING or _covers(scope, item, resources)
 
 
+def covers_wholly(
+    scope: RuleReach, item: RequestedItem, resources: Mapping[str, Resource], *, is_permanent: bool
+) -> bool:
+    """Return whether a rule with this scope speaks of everything in the item, not only of a part of it."""
+    if not is_for_item(scope, item, resources, is_permanent=is_permanent):
+        return False
+    targets = scope.roles | scope.groups | scope.external_roles
+    names_all = not (scope.privileges or targets)
+    if item.privileges and not (names_all or item.privileges <= scope.privileges):
+        return False
+    if item.kind is not ItemKind.SCOPE or scope.resources == EVERYTHING:
+        return True
+    # All criteria of a filter have to hold, so that one with more of them covers no more.
+    return item.scope is not None and set(scope.resources.criteria) <= set(item.scope.criteria)
+
+
 def _covers(scope: RuleReach, item: RequestedItem, resources: Mapping[str, Resource]) -> bool:
     """Return whether the entity of an item is meant; of a scope, whether there could be one that both cover."""
     if item.kind is ItemKind.SCOPE:

@@ -27,6 +27,8 @@ USUAL_LONGEST = timedelta(days=90)
 
 #: What happens to a step when it is due.
 NEXT, EXPIRE, ESCALATE = "next", "expire", "escalate"
+#: The same for a blind request of which a rule says that nobody may ask for it; no rule can name it.
+DENY = "deny"
 _ALL = "all"
 _TICKETS = ("none", "optional", "required")
 _CONDITION_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -202,6 +204,9 @@ def _read_step(reader: DocumentReader, value: JsonValue, pointer: str) -> StepTe
     needs, needs_pointer = document.get("needs", 1), f"{pointer}/needs"
     if needs == _ALL:
         needs = 0
+        if not (approvers.is_owners or approvers.is_domain_owners or approvers.names):
+            detail = "All of the holders of a privilege are nobody in particular: name owners, users, groups or roles."
+            reader.note("needs.all", needs_pointer, detail)
     elif not isinstance(needs, int) or isinstance(needs, bool) or not 1 <= needs <= _MAX_NEEDS:
         reader.note("number", needs_pointer, f'This must be a whole number from 1 to {_MAX_NEEDS}, or "all".')
         needs = 1

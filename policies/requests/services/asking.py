@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -11,6 +12,7 @@ from policies.engine.model import Actor
 from policies.errors import Conflict, Forbidden
 from policies.models import RequestItem, SubmittedRequest, open_write
 from policies.models.request import REQUEST_PREFIX, UNFINISHED_STATES
+from policies.models.writes import announce_boundaries
 from policies.pdp import authorizer
 from policies.pdp.ports import facet_source
 from policies.requests import chosen_ways
@@ -18,13 +20,16 @@ from policies.requests.asked import AskedBody
 from policies.requests.errors import RequestConflict
 from policies.requests.items import list_entities
 from policies.requests.plan import RequestPlan, build_duplicate, make_plan
-from policies.requests.rules.choice import is_for_item
+from policies.requests.rules.choice import covers_wholly
 from policies.requests.services import deciding, granting, trail
+from policies.requests.services.cases import refuse_suspended
 from policies.requests.services.trail import What
 from policies.requests.services.waiting import begin_step, store_steps
 
 #: Most requests that one person has asked for and nobody has finished.
 MAX_UNFINISHED = 100
+#: Most that one person asks for in a minute, withdrawn ones included.
+MAX_A_MINUTE = 30
 #: Most of them that one account has handed on after denials of many people.
 MAX_HANDED_ON = 10_000
 
@@ -49,6 +54,7 @@ def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: GivenDenial |
     plan = make_plan(asked_body, by=by, is_after_denial=denial is not None)
     with open_write(*granting.find_gates(_choose_ways(plan))):
         _refuse_too_many(plan, is_after_denial=denial is not None)
+        refuse_suspended(plan.actor.urn)
         request = _store(plan)
         trail.add(request, What.ASKED, by=by.urn, note="" if denial is None else denial.note)
         if denial is not None:
@@ -61,15 +67,28 @@ def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: GivenDenial |
                 trail.add(request, What.COMMENT, by=authorizer.SYSTEM.urn, note=f"Not approved by itself: {error}")
                 request.refresh_from_db()
         if denial is None:
-            deciding.agree_as_owner(request, plan, channel=channel)
+            _let_owner_agree(request, plan, channel=channel)
     return request
 
 
-def _refuse_too_many(plan: RequestPlan, *, is_after_denial: bool) -> None:
-    """Raise RequestConflict for somebody with too many unfinished requests.
+def _let_owner_agree(request: SubmittedRequest, plan: RequestPlan, *, channel: str) -> None:
+    """Let an owner who asks for somebody else agree; what cannot be written by that stays open."""
+    try:
+        with transaction.atomic():
+            deciding.agree_as_owner(request, plan, channel=channel)
+    except (Conflict, Forbidden) as error:
+        trail.add(request, What.COMMENT, by=authorizer.SYSTEM.urn, note=f"Not agreed by asking: {error}")
+        request.refresh_from_db()
 
-    An account that hands denials on does so for many people: each of them has the bound of a person.
+
+def _refuse_too_many(plan: RequestPlan, *, is_after_denial: bool) -> None:
+    """Raise RequestConflict for somebody with too many unfinished requests, or too many within a minute.
+
+    An account that hands denials on does so for many people: each of them has the bound of a person, and nobody asks by
+    hand that many times a minute.
     """
+    if not is_after_denial:
+        trail.refuse_too_many(plan.by.urn, limit=MAX_A_MINUTE)
     unfinished = SubmittedRequest.objects.filter(state__in=UNFINISHED_STATES)
     bounds = [({"actor": plan.actor.urn}, MAX_UNFINISHED), ({"by": plan.by.urn}, MAX_HANDED_ON)]
     for people, limit in bounds if is_after_denial else [({"by": plan.by.urn}, MAX_UNFINISHED)]:
@@ -111,14 +130,24 @@ def _store(plan: RequestPlan) -> SubmittedRequest:
             position=position,
             document=dict(item.document),
             entity=item.owned,
-            way=None if ways[position] is None else dict(ways[position] or {}),
+            way=None if (way := ways[position]) is None else chosen_ways.keep(way),
+            ends_at=_bound(plan),
         )
         for position, item in enumerate(asked_body.items)
     )
     first, *_ = store_steps(request, plan.steps)
     begin_step(request, first, now=plan.now)
     request.save(update_fields=["due_at"])
+    if plan.until is not None:
+        announce_boundaries([_bound(plan) or plan.until])
     return request
+
+
+def _bound(plan: RequestPlan) -> datetime | None:
+    """Return the end of what a blind request gives, where its rule allows less than was asked for; else None."""
+    if plan.latest is None or (plan.until is not None and plan.until <= plan.latest):
+        return None
+    return plan.latest
 
 
 def _choose_ways(plan: RequestPlan) -> list[chosen_ways.WayJson | None]:
@@ -140,8 +169,9 @@ def _is_automatic(plan: RequestPlan) -> bool:
         return False
     resources = facet_source().load(urns=list_entities(plan.asked_body.items), fields=terms.scope.resources.fields)
     return all(
-        is_for_item(terms.scope, item, resources, is_permanent=is_permanent)
+        covers_wholly(terms.scope, item, resources, is_permanent=is_permanent)
         and way is not None
+        and not way["gains"]["platform"]
         and not facts.platform_privileges
         and chosen_ways.gives_only(way, item)
         for item, way, facts in zip(plan.asked_body.items, _choose_ways(plan), plan.facts.items, strict=True)

@@ -52,7 +52,7 @@ def refuse_beyond(item: RequestItem, facts: ItemFacts, *, by: Actor) -> None:
     way = item.way
     if way is None:
         raise RequestConflict("request.no_way", "No change that the house knows gives this item.")
-    withheld = delegation.find_withheld_privileges(by=by) & facts.platform_privileges
+    withheld = delegation.find_withheld_privileges(by=by) & _find_given(way, facts)
     if withheld:
         missing = tuple(MissingPrivilege(None, name) for name in sorted(withheld))
         raise Forbidden(missing, "Nobody gives others a platform privilege without holding it.")
@@ -63,16 +63,22 @@ def refuse_beyond(item: RequestItem, facts: ItemFacts, *, by: Actor) -> None:
         raise RequestRefused("way.too_wide", detail)
 
 
+def _find_given(way: chosen_ways.WayJson, facts: ItemFacts) -> frozenset[str]:
+    return facts.platform_privileges | chosen_ways.find_platform_privileges(way)
+
+
 def is_given_by(asker: Actor, item: RequestItem, facts: ItemFacts, approvers_of_step: Approvers) -> bool:
     """Return whether an asker for somebody else agrees to an item as the owner whom a step means, by asking.
 
     Not where the way gives more than the item, which may be something for the owner, and no privilege of the platform
-    without MANAGE_POLICIES.
+    without MANAGE_POLICIES, or that the asker may not give others.
     """
     way = item.way
     if way is None or not chosen_ways.gives_only(way, facts.item):
         return False
     if not is_asking_owner(asker, approvers_of_step, facts):
+        return False
+    if delegation.find_withheld_privileges(by=asker) & _find_given(way, facts):
         return False
     gives_platform = bool(facts.platform_privileges or way["gains"]["platform"])
     return not gives_platform or required_privileges.is_met(required_privileges.MANAGE_POLICIES, by=asker)
@@ -86,9 +92,12 @@ def find_change(request: SubmittedRequest, items: Sequence[RequestItem]) -> Requ
     changed: list[int] = []
     for item in items:
         way = dict(item.way or {})
+        if way.get("is_renewal") and _is_still_given(request, item):
+            # A renewal moves an end and gives nothing more.
+            continue
         renewed = chosen_ways.measure_again(way, load_item(item.document), actor=request.actor, until=find_end(item))
-        if chosen_ways.build_cost(renewed) != chosen_ways.build_cost(way):
-            item.way = renewed
+        if renewed is None or way.get("is_renewal") or chosen_ways.build_cost(renewed) != chosen_ways.build_cost(way):
+            item.way = None if renewed is None else chosen_ways.keep(renewed)
             item.save(update_fields=["way"])
             changed.append(item.position)
     if not changed:
@@ -97,6 +106,12 @@ def find_change(request: SubmittedRequest, items: Sequence[RequestItem]) -> Requ
     trail.settle(request)
     detail = "The gains of the chosen way have changed since it was worked out. Look at it, and approve again."
     return RequestConflict("request.changed", detail, items=changed, version=request.version)
+
+
+def _is_still_given(request: SubmittedRequest, item: RequestItem) -> bool:
+    """Return whether a request that is renewed still gives an item: else it is given anew."""
+    given = RequestItem.objects.filter(request=request.renews, state=RequestState.DONE)
+    return any(other.document == item.document for other in given)
 
 
 def find_end(item: RequestItem) -> datetime | None:
@@ -117,6 +132,9 @@ def grant(request: SubmittedRequest, items: Sequence[RequestItem], *, by: Actor,
 def grant_automatically(request: SubmittedRequest, plan: RequestPlan, *, channel: str) -> None:
     """Write all items of a request that its rule approves by itself. Raises GuardrailBroken, Conflict and Forbidden."""
     items = list(RequestItem.objects.filter(request=request))
+    changed = find_change(request, items)
+    if changed is not None:
+        raise changed
     trail.add(request, What.AUTO, by=authorizer.SYSTEM.urn, note=plan.rule.name)
     request.steps.update(state="skipped")
     request.due_at = None

@@ -7,15 +7,20 @@ from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.errors import Stale
 from policies.models import ApprovalRule, Gate, RequestItem, RequestStep, SubmittedRequest, open_write
-from policies.models.request import REQUEST_PREFIX, RequestState
+from policies.models.request import REQUEST_PREFIX, UNFINISHED_STATES, RequestState
+from policies.models.writes import announce_boundaries
 from policies.pdp import database_clock
 from policies.requests import chosen_ways
 from policies.requests.approvers import load_facts
 from policies.requests.errors import RequestConflict, RequestInvalid, RequestRefused
 from policies.requests.items import load_item
+from policies.requests.plan import build_duplicate
 from policies.requests.queries import requests
+from policies.requests.reading import get_request
 from policies.requests.rules.choice import ChosenRule, choose_rule, load_terms
 from policies.requests.services import granting, trail
+from policies.requests.services.asking import MAX_A_MINUTE
+from policies.requests.services.cases import refuse_suspended
 from policies.requests.services.trail import What
 from policies.requests.services.waiting import begin_step, store_steps
 from policies.requests.steps import plan_steps
@@ -31,10 +36,12 @@ def withdraw(*, urn: str, by: Actor, channel: str, note: str = "", if_version: i
     """
     ways = RequestItem.objects.filter(request__urn=urn, state__in=_WITHDRAWABLE).values_list("way", flat=True)
     with open_write(*granting.find_gates(ways)):
-        request = _get_own(urn, by, if_version)
+        request = _get_own(urn, by)
         items = list(RequestItem.objects.filter(request=request, state__in=_WITHDRAWABLE))
         if not items:
             raise RequestConflict("request.state", f"This request is {request.state}.", state=request.state)
+        if if_version is not None and request.version != if_version:
+            raise Stale(f"The request is at version {request.version} now, not {if_version}.")
         for item in items:
             # What a source was asked for is declared here already.
             if problem := granting.take_back(item, channel=channel):
@@ -52,7 +59,8 @@ def withdraw(*, urn: str, by: Actor, channel: str, note: str = "", if_version: i
 def comment(*, urn: str, by: Actor, text: str) -> SubmittedRequest:
     """Add a comment of somebody who may read the request. Raises NotFound."""
     with open_write(Gate.PEOPLE):
-        request = requests.get_request(urn=urn, by=by)
+        request = get_request(urn=urn, by=by)
+        trail.refuse_too_long(request)
         trail.add(request, What.COMMENT, by=by.urn, note=text)
     return requests.get_request(urn=urn, by=by)
 
@@ -65,12 +73,15 @@ def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> Submit
     """
     now = database_clock.get_now()
     with open_write(Gate.PEOPLE):
-        renewed = _get_own(urn, by, None)
+        renewed = _get_own(urn, by)
         granted_items = list(RequestItem.objects.filter(request=renewed, state=RequestState.DONE))
         if not granted_items or renewed.state not in _RENEWABLE:
             raise RequestConflict("request.state", f"This request is {renewed.state}.", state=renewed.state)
-        if renewed.renewals.filter(state=RequestState.OPEN).exists():
-            raise RequestConflict("request.duplicate", "More time is asked for already.", urn=renewed.urn)
+        unfinished = SubmittedRequest.objects.filter(items_key=renewed.items_key, state__in=UNFINISHED_STATES)
+        if (other := unfinished.first()) is not None:
+            raise build_duplicate(other)
+        refuse_suspended(renewed.actor)
+        trail.refuse_too_many(by.urn, limit=MAX_A_MINUTE)
         items = [load_item(item.document) for item in granted_items]
         rule = _find_rule(renewed, items, is_permanent=until is None)
         _check_end(until, reason, rule, now)
@@ -82,6 +93,7 @@ def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> Submit
             reason=reason,
             until=until,
             rule=rule.urn,
+            is_blind=renewed.is_blind,
             items_key=renewed.items_key,
             renews=renewed,
             created_at=now,
@@ -100,6 +112,8 @@ def renew(*, urn: str, by: Actor, until: datetime | None, reason: str) -> Submit
         first, *_ = store_steps(request, plan_steps(rule, facts))
         begin_step(request, first, now=now)
         request.save(update_fields=["due_at"])
+        if until is not None:
+            announce_boundaries([until])
         trail.add(request, What.ASKED, by=by.urn, note=f"More time for {renewed.urn}.")
     return requests.get_request(urn=request.urn, by=by)
 
@@ -124,10 +138,8 @@ def _check_end(until: datetime | None, reason: str, rule: ChosenRule, now: datet
         raise RequestInvalid(problems)
 
 
-def _get_own(urn: str, by: Actor, if_version: int | None) -> SubmittedRequest:
+def _get_own(urn: str, by: Actor) -> SubmittedRequest:
     request = requests.get_request(urn=urn, by=by)
     if by.urn not in (request.actor, request.by):
         raise RequestRefused("request.not_yours", "Only those who asked for it, or get it, do this.")
-    if if_version is not None and request.version != if_version:
-        raise Stale(f"The request is at version {request.version} now, not {if_version}.")
     return request

@@ -1,11 +1,13 @@
 """The trail of a request: one line for each thing that happens to it."""
 
-from django.utils import timezone
+from datetime import timedelta
 
 from policies.models import EventType, RequestItem, RequestTrail, SubmittedRequest
 from policies.models.outbox import build_event
 from policies.models.request import RequestState
 from policies.models.writes import get_open_write
+from policies.pdp import database_clock
+from policies.requests.errors import RequestConflict
 
 What = RequestTrail.What
 
@@ -37,11 +39,33 @@ _EVENT_TYPES = {
 }
 
 
+#: Most lines of a trail after which nothing is added that somebody says or hands over.
+MAX_LINES = 200
+
+
+def refuse_too_long(request: SubmittedRequest) -> None:
+    """Raise RequestConflict for a request of which so much has been said that nobody could read it."""
+    if RequestTrail.objects.filter(request=request).count() >= MAX_LINES:
+        detail = f"The trail of this request has {MAX_LINES} lines: decide it, or withdraw it."
+        raise RequestConflict("request.too_many", detail)
+
+
+def refuse_too_many(person: str, *, limit: int) -> None:
+    """Raise RequestConflict for somebody who has asked for so much within the last minute."""
+    since = database_clock.get_now() - timedelta(minutes=1)
+    asked = RequestTrail.objects.filter(by=person, what=What.ASKED, time__gt=since)
+    if asked.count() >= limit:
+        detail = f"You have asked for {limit} things within a minute: wait a minute."
+        raise RequestConflict("request.too_many", detail)
+
+
 def add(
     request: SubmittedRequest, event: RequestTrail.What, *, by: str, note: str = "", is_alone: bool = False
 ) -> None:
     """Add a line to the trail of a request, and the event of it, inside an open write."""
-    RequestTrail.objects.create(request=request, by=by, what=event, note=note, is_alone=is_alone)
+    RequestTrail.objects.create(
+        request=request, time=database_clock.get_now(), by=by, what=event, note=note, is_alone=is_alone
+    )
     if event in _EVENT_TYPES:
         emit(request, _EVENT_TYPES[event], by=by)
 
@@ -65,7 +89,7 @@ def settle(request: SubmittedRequest) -> None:
     else:
         state = RequestState(states.pop()) if len(states) == 1 else RequestState.PARTIAL
     request.state = state
-    request.updated_at = timezone.now()
+    request.updated_at = database_clock.get_now()
     request.version += 1
     request.save(update_fields=["state", "updated_at", "version", "due_at"])
 

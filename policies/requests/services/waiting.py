@@ -6,7 +6,7 @@ from datetime import datetime
 from policies.models import EventType, RequestSeat, RequestStep, SubmittedRequest
 from policies.models.writes import announce_boundaries
 from policies.requests.approvers import DecidingFacts, list_names, list_seats
-from policies.requests.rules.terms import read_approvers
+from policies.requests.seats import read_seats
 from policies.requests.services import trail
 from policies.requests.steps import PlannedStep
 
@@ -48,11 +48,10 @@ def begin_step(request: SubmittedRequest, step: RequestStep, *, now: datetime) -
 
 def renew_seats(step: RequestStep, facts: DecidingFacts) -> None:
     """Store whom a step is found by, after its approvers changed."""
-    approvers = read_approvers(step.approvers)
-    items = [facts.items[position] for position in step.items]
-    step.urns = sorted(frozenset[str]().union(*(list_names(approvers, item) for item in items)))
+    seats = [(read_seats(step, position), facts.items[position]) for position in step.items]
+    step.urns = sorted(frozenset[str]().union(*(list_names(approvers, item) for approvers, item in seats)))
     step.save(update_fields=["approvers", "urns", "given_away"])
-    tokens = frozenset[str]().union(*(list_seats(approvers, item) for item in items)) - set(step.given_away)
+    tokens = frozenset[str]().union(*(list_seats(approvers, item) for approvers, item in seats)) - set(step.given_away)
     step.seats.exclude(token__in=tokens).delete()
     known_tokens = set(step.seats.values_list("token", flat=True))
     RequestSeat.objects.bulk_create(RequestSeat(step=step, token=token) for token in sorted(tokens - known_tokens))

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from policies.engine import families
@@ -14,6 +15,7 @@ from policies.kept_settings import kept_settings
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.request_facts import FactStaging
+from policies.requests.held_items import find_lasting
 
 #: Refusals that a change can turn into an allow; of others it is not a matter of privileges.
 _CHANGEABLE_CODES = frozenset({DecisionCode.IMPLICIT_DENY, DecisionCode.EXPLICIT_DENY})
@@ -89,6 +91,16 @@ class AskedAccess:
     def load(cls, *, actor: Actor, request: AccessRequest) -> "AskedAccess":
         """Ask the question. It is neither counted nor logged: nobody acts on the answer."""
         (decision,) = authorizer.decide_staged(requests=[(actor, request)], snapshot=snapshot_store.get_current())
+        return cls(actor, request, decision)
+
+    @classmethod
+    def load_until(cls, *, actor: Actor, request: AccessRequest, until: datetime | None) -> "AskedAccess":
+        """Ask the question as `load`; of an actor who has it but not until this end, as of when that has ended."""
+        lasting = find_lasting(actor, request, until)
+        if lasting is None:
+            return cls.load(actor=actor, request=request)
+        later_actor, snapshot = lasting
+        (decision,) = authorizer.decide_staged(requests=[(later_actor, request)], snapshot=snapshot)
         return cls(actor, request, decision)
 
     @property

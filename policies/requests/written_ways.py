@@ -6,6 +6,7 @@ from typing import Any
 
 from policies.changes.applying import apply_changes
 from policies.changes.shapes import dump_changes, load_changes
+from policies.engine.families import datahub
 from policies.engine.families.datahub_fields import VALID_UNTIL
 from policies.pdp import authorizer
 from policies.requests.chosen_ways import WayJson
@@ -50,9 +51,11 @@ def _set_end(kind: str, value: Mapping[str, Any], end: str | None) -> dict[str, 
     if kind != PUT_POLICY:
         timeless = {name: member for name, member in value.items() if name != "valid_until"}
         return {**timeless, "valid_until": end} if end else timeless
-    if value.get("urn") and VALID_UNTIL not in value["document"]:
+    # DataHub's documents hold their own end; that of other families stands beside the document.
+    is_inside = value["family"] == datahub.NAME
+    holder, name = (value["document"], VALID_UNTIL) if is_inside else (value, "valid_until")
+    if value.get("urn") and name not in holder:
         # A stored policy that somebody is added to keeps its own time.
         return dict(value)
-    # DataHub's documents hold their own end.
-    document = {name: member for name, member in value["document"].items() if name != VALID_UNTIL}
-    return {**value, "document": document | ({VALID_UNTIL: end} if end else {})}
+    ended = {key: member for key, member in holder.items() if key != name} | ({name: end} if end else {})
+    return {**value, "document": ended} if is_inside else ended

@@ -20,6 +20,7 @@ from policies.engine.proofs.texts import SingleText, TextSet
 from policies.engine.proofs.verdicts import ProofContradiction
 from policies.engine.selectors import (
     GROUP_MEMBERSHIP,
+    ID,
     ONESELF,
     OWNER,
     Condition,
@@ -78,6 +79,13 @@ class ChangeTerms:
         self._wishes: list[list[int]] | None = None
         for entity in change.owned_entities:
             formula.require(-self._resource.urn.value(entity), self._resource.is_storable)
+        self._require_objects()
+
+    def _require_objects(self) -> None:
+        """Require that what has the type and object id of a known entity is this entity."""
+        for (type_name, object_id), entity in self._change.objects.items():
+            is_object = self._resource.terms(ID).value(object_id), self._resource.type.value(type_name)
+            self._formula.require(*(-literal for literal in is_object), self._resource.urn.value(entity))
 
     def applies(self, statement: Statement, side: int) -> int:
         """Return the literal of a statement that matches the question on a side."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from itertools import chain
 
+from policies.engine import families
 from policies.engine.evaluate import decide
-from policies.engine.families import vocabulary
 from policies.engine.model import Actor, DecisionCode, Effect, Statement
 from policies.engine.proofs.change_terms import AFTER, BEFORE, AskedTwice, ChangeTerms
 from policies.engine.proofs.formula import Formula, TimeOver
@@ -48,7 +48,7 @@ class Allowance:
     def widened_places(self) -> Iterator[tuple[str | None, frozenset[str]]]:
         """The places, each with its privileges and those that they imply."""
         for entity, privileges in self.places.items():
-            yield entity, vocabulary.load_datahub().widen(privileges)
+            yield entity, families.widen(privileges)
 
 
 def find_more(before: KnownState, after: KnownState, allowance: Allowance, is_over: Callable[[], bool]) -> Proof:

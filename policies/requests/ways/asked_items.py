@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from policies.engine import families
-from policies.engine.families import vocabulary
+from policies.engine.families import datazone, vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, Effect, Statement
 from policies.engine.requirements import privilege_requirement
 from policies.engine.snapshot import Snapshot
@@ -116,11 +117,11 @@ class AskedAccess:
             privileges_by_place[entity].append(missing.privilege)
         return {entity: tuple(dict.fromkeys(names)) for entity, names in privileges_by_place.items()}
 
-    def select_places(self, *, are_granted: bool) -> Mapping[str | None, tuple[str, ...]]:
-        """Return the places with those of their privileges that grants give, or those that policies of people give."""
+    def select_places(self, giver: "Giver") -> Mapping[str | None, tuple[str, ...]]:
+        """Return the places with those of their privileges that this gives."""
         places = {}
         for entity, names in self.places.items():
-            chosen = tuple(name for name in names if _is_given_by_grants(name, entity) is are_granted)
+            chosen = tuple(name for name in names if find_giver(name, entity) is giver)
             if chosen:
                 places[entity] = chosen
         return places
@@ -140,11 +141,10 @@ class AskedAccess:
 
     def count_new(self) -> int:
         """Return how many privileges, one on each place, are new: those that are missing, and what they imply."""
-        widen = vocabulary.load_datahub().widen
         questions = [
             AccessRequest(privilege_requirement(name), ResourceRef(entity) if entity else None)
             for entity, names in self.places.items()
-            for name in sorted(widen(names))
+            for name in sorted(families.widen(names))
         ]
         decisions = authorizer.decide_staged(
             requests=[(self.actor, question) for question in questions], snapshot=snapshot_store.get_current()
@@ -152,19 +152,27 @@ class AskedAccess:
         return sum(not decision.is_allowed for decision in decisions)
 
     @property
-    def is_for_policies(self) -> bool:
-        """Whether every missing privilege is one that a policy for a person, or a grant, can name."""
-        return all(
-            _is_given_by_grants(name, entity) or _is_of_policies(name)
-            for entity, names in self.places.items()
-            for name in names
-        )
+    def is_givable(self) -> bool:
+        """Whether every missing privilege is one that a policy, a statement or a grant can give one person."""
+        return all(find_giver(name, entity) is not None for entity, names in self.places.items() for name in names)
 
 
-def _is_given_by_grants(privilege: str, entity: str | None) -> bool:
-    return entity is not None and families.is_granted([privilege])
+class Giver(StrEnum):
+    """What can give one person a privilege and nothing else."""
+
+    POLICY = "policy"
+    STATEMENT = "statement"
+    GRANT = "grant"
 
 
-def _is_of_policies(privilege: str) -> bool:
-    """Whether policies that name people list this privilege: Datazone's apply to roles alone."""
-    return privilege in vocabulary.load_datahub().names or privilege in kept_settings.CUSTOM_PRIVILEGES
+def find_giver(privilege: str, entity: str | None) -> Giver | None:
+    """Return what gives a privilege on an entity (None: the platform) to one person; None: nothing does.
+
+    Statements of Datazone name objects and apply to roles, so that a role of its own comes with each.
+    """
+    if entity is not None and families.is_granted([privilege]):
+        return Giver.GRANT
+    if privilege in vocabulary.load_datahub().names or privilege in kept_settings.CUSTOM_PRIVILEGES:
+        return Giver.POLICY
+    is_action = privilege in families.load_vocabularies()[datazone.NAME].names
+    return Giver.STATEMENT if is_action and entity is not None else None

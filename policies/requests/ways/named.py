@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from policies.engine import families
 from policies.engine.model import Actor
 from policies.engine.snapshot import Snapshot
 from policies.models import Policy
 from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import snapshot_store
 from policies.pdp.account_turns import hold_turn
 from policies.pdp.request_facts import FactStaging
 from policies.requests.items import ItemKind, RequestedItem
 from policies.requests.ways.asked_items import AskedHolding
-from policies.requests.ways.candidates import MAX_NAME_LENGTH, Candidate, WayKind, list_others, put_policy
+from policies.requests.ways.candidates import Candidate, WayKind, list_others, put_policy
 from policies.requests.ways.finding import FoundWays, limit_to_reader, measure_all
+from policies.requests.ways.own_names import name_own
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,10 @@ def _propose(item: RequestedItem, actor: Actor, until: datetime | None) -> Itera
 
 
 def _build_document(item: RequestedItem, actor: Actor) -> dict[str, Any]:
-    names = authorizer.load_names(urns=[actor.urn])
     (privileges,) = item.alternatives
-    words = ", ".join(families.display_privilege(privilege) for privilege in privileges)
-    name = f"{words} for {names.get(actor.urn, actor.urn)}"
     scope = item.document["scope"]
     return {
-        "displayName": name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…",
+        "displayName": name_own(actor, privileges),
         "description": "",
         "type": "METADATA",
         "state": "ACTIVE",

@@ -38,6 +38,10 @@ from policies.requests.ways.finding import AccessWay  # noqa: E402
 
 #: One in so many refusals is of a privilege of the platform.
 _PLATFORM_SHARE = 20
+#: Refusals between two lines on how far it is.
+_LINE_EVERY = 50
+#: Most refusals that are told one by one.
+_MAX_EXAMPLES = 20
 
 
 def main() -> None:
@@ -57,7 +61,7 @@ def main() -> None:
     numbers = backends.list_backends()
     first, every = _Clock(numbers), _Clock(numbers)
     ways: list[tuple[AccessWay, float]] = []
-    exact, reasons = 0, []
+    exact, reasons, unknown = 0, list[str](), list[str]()
     for number, item in enumerate(refusals):
         find_first = partial(finding.find_smallest_way, item=item, by=authorizer.SYSTEM)
         find_all = partial(finding.find_ways, item=item, by=authorizer.SYSTEM)
@@ -65,7 +69,10 @@ def main() -> None:
         found = every.measure(find_all, is_counted=number > 0).ways
         if not number:
             continue
-        ways += [(way, every.spent[-1] / max(1, len(found))) for way in found]
+        if number % _LINE_EVERY == 0:
+            sys.stderr.write(f"{number}: {every.sum_up()}, {sum(map(_is_unknown, ways))} of {len(ways)} unknown\n")
+        ways += [(way, every.worked[-1] / max(1, len(found))) for way in found]
+        unknown += [f"{way.kind} {item.request}" for way in found if _is_unknown((way, 0))]
         if any(way.is_only_this and way.gains.size == item.count_new() and not way.losses.size for way in found):
             exact += 1
         else:
@@ -77,12 +84,13 @@ def main() -> None:
                 "refusals": len(refusals) - 1,
                 "exact": exact,
                 "ways": len(ways),
-                "unknown": sum(way.gives_only_this.verdict is Verdict.UNKNOWN for way, _ in ways),
+                "unknown": sum(map(_is_unknown, ways)),
+                "unknown_ways": unknown[:_MAX_EXAMPLES],
                 "counted": sum(way.is_exact for way, _ in ways),
                 "first": first.sum_up(),
                 "all": every.sum_up(),
                 "kinds": _sum_up_kinds(ways),
-                "reasons": reasons[:5],
+                "reasons": reasons[:_MAX_EXAMPLES],
             }
         )
     )
@@ -94,14 +102,14 @@ class _Clock:
     def __init__(self, numbers: list[int]) -> None:
         self._numbers = numbers
         self.spent: list[float] = []
-        self._worked: list[float] = []
+        self.worked: list[float] = []
 
     def measure(self, call: Callable[[], Any], *, is_counted: bool) -> Any:
         began_work, began = backends.worked_ms(self._numbers), time.perf_counter()
         answer = call()
         if is_counted:
             self.spent.append((time.perf_counter() - began) * 1000)
-            self._worked.append(backends.worked_ms(self._numbers) - began_work)
+            self.worked.append(backends.worked_ms(self._numbers) - began_work)
         return answer
 
     def sum_up(self) -> dict[str, float]:
@@ -109,7 +117,8 @@ class _Clock:
             "median": statistics.median(self.spent),
             "p95": statistics.quantiles(self.spent, n=20)[-1],
             "longest": max(self.spent),
-            "work": statistics.quantiles(self._worked, n=20)[-1],
+            "worked_median": statistics.median(self.worked),
+            "worked_p95": statistics.quantiles(self.worked, n=20)[-1],
         }
 
 
@@ -159,6 +168,10 @@ def _draw(company: Company, dice: Random) -> Iterator[tuple[str, str, str]]:
         yield dice.choice(words.list_offered_privileges([thing.type])).name, thing.urn, person
 
 
+def _is_unknown(way: tuple[AccessWay, float]) -> bool:
+    return way[0].gives_only_this.verdict is Verdict.UNKNOWN
+
+
 def _sum_up_kinds(ways: list[tuple[AccessWay, float]]) -> dict[str, list[float]]:
     ways_by_kind: dict[str, list[tuple[AccessWay, float]]] = defaultdict(list)
     for way, spent in ways:
@@ -167,7 +180,7 @@ def _sum_up_kinds(ways: list[tuple[AccessWay, float]]) -> dict[str, list[float]]
         kind: [
             len(some),
             sum(way.gives_only_this.verdict is Verdict.YES for way, _ in some),
-            sum(way.gives_only_this.verdict is Verdict.UNKNOWN for way, _ in some),
+            sum(map(_is_unknown, some)),
             statistics.median(way.gains.size for way, _ in some),
             statistics.median(spent for _, spent in some),
         ]

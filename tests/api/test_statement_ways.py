@@ -1,10 +1,11 @@
 """Ways to what Datazone's statements give: a role of its own with one statement, to its end."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from catalog.models import Entity
@@ -67,7 +68,7 @@ def test_a_statement_gives_one_object_to_a_role_of_its_own() -> None:
     put("readers", say("dataset:*", READ))
     # Jo may read part of another dataset, so that reading is restricted: only this is still only this.
     put("part", say(f"dataset:{IDS['items']}", READ, extra_constraints={"column_level_restrictions": ["a"]}))
-    end = datetime.now(tz=UTC) + timedelta(days=1)
+    end = timezone.now() + timedelta(days=1)
     ways = find(ask(READ), until=end)
     assert {kind: (way.gains.pairs, way.gains.entities, way.rank) for kind, way in ways.items()} == {
         WayKind.STATEMENT: (1, 1, 1),
@@ -118,12 +119,14 @@ def test_there_is_none_where_no_statement_can_say_it() -> None:
 def test_a_role_that_is_there_is_left_alone_and_ends_are_moved() -> None:
     first = find(ask(READ))[WayKind.STATEMENT]
     write(first.changes[:1])
-    roles.grant(urn=first.changes[0]["put_role"]["urn"], actors=["urn:li:corpuser:ada"], by=authorizer.SYSTEM, channel="t")
+    roles.grant(
+        urn=first.changes[0]["put_role"]["urn"], actors=["urn:li:corpuser:ada"], by=authorizer.SYSTEM, channel="t"
+    )
     second = find(ask(READ))[WayKind.STATEMENT]
     role = second.changes[0]["put_role"]["urn"]
     assert role == f"{first.changes[0]['put_role']['urn']}-2"
     assert (second.gains.people, second.gives_only_this.verdict) == (1, Verdict.YES)
-    end = datetime.now(tz=UTC) + timedelta(days=1)
+    end = timezone.now() + timedelta(days=1)
     put_role, put_policy, assign = set_end(second.changes, end)
     assert "valid_until" not in put_role["put_role"]
     assert put_policy["put_policy"]["valid_until"] == assign["assign_roles"]["valid_until"] == end.isoformat()

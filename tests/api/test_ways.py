@@ -13,10 +13,13 @@ from policies.changes.applying import apply_changes
 from policies.changes.shapes import load_changes
 from policies.engine.proofs.verdicts import Verdict
 from policies.engine.requirements import privilege_requirement
+from policies.guardrails.services import guardrails
 from policies.identity.services import groups, roles
 from policies.models import Policy
 from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.requests import chosen_ways
+from policies.requests.errors import RequestInvalid
 from policies.requests.ways.asked_items import AskedAccess, AskedHolding
 from policies.requests.ways.candidates import WayKind
 from policies.requests.ways.finding import AccessWay, describe_way, find_smallest_way, find_ways
@@ -136,7 +139,49 @@ def test_groups_and_roles_are_asked_for_themselves() -> None:
     assert find_ways(item=nobody, by=authorizer.SYSTEM).ways == []
 
 
-def test_losses_guardrails_and_the_platform_count() -> None:
+def test_a_way_names_the_guardrails_that_it_breaks_and_one_that_is_enforced_forbids_it() -> None:
+    store("crew", {"groups": [CREW]}, ORDERS)
+    store("steward", {"roles": [READER]}, ORDERS, ITEMS)
+    store("mine", {"users": [JO]}, ITEMS, privileges=["EDIT_ENTITY_DOCS"])
+    store("no steward", {"roles": [READER]}, ITEMS, privileges=["EDIT_ENTITY_DOCS"], effect="DENY")
+
+    def guard(name: str, members: str, urn: str, mode: str) -> str:
+        on = {"filter": {"criteria": [{"field": "URN", "values": [urn]}]}}
+        rule = {"never": {"actors": {"groups": [members]}, "privileges": [TAGS], "resources": on}}
+        if not members:
+            rule = {"never": {"actors": {"users": [JO]}, "privileges": [TAGS], "resources": on}}
+        made = guardrails.create(name=name, rule=rule, mode=mode, by=authorizer.SYSTEM, channel="test")
+        return str(made.urn)
+
+    # Broken already by the group's policy; a way that puts somebody else into the group adds to it, the others do not.
+    forbidding, warning = guard("no crew", CREW, ORDERS, "enforce"), guard("not items", "", ITEMS, "warn")
+    guard("off", "", ORDERS, "off")
+    ways = found(TAGS, ORDERS)
+    broken = {kind: [(one.urn, one.mode) for one in way.guardrails] for kind, way in ways.items()}
+    assert broken == {
+        WayKind.POLICY: [],
+        WayKind.ROLE: [(warning, "warn")],
+        WayKind.MEMBERSHIP: [(forbidding, "enforce")],
+    }
+    # What is forbidden comes after what takes something away, though it gives least.
+    assert [(kind, way.losses.pairs, way.is_forbidden) for kind, way in ways.items()] == [
+        (WayKind.POLICY, 0, False),
+        (WayKind.ROLE, 1, False),
+        (WayKind.MEMBERSHIP, 0, True),
+    ]
+    described = [describe_way(way) for way in ways.values()]
+    assert [way["kind"] for way in described if chosen_ways.is_selectable(way)] == ["policy", "role"]
+    assert chosen_ways.find_way(described, ways[WayKind.ROLE].id)["kind"] == "role"
+    with pytest.raises(RequestInvalid) as refusal:
+        chosen_ways.find_way(described, ways[WayKind.MEMBERSHIP].id)
+    assert [problem.code for problem in refusal.value.problems] == ["way.unknown"]
+    # Where everything is forbidden, ways are shown, and none can be chosen.
+    guard("no policy", "", ORDERS, "enforce")
+    every = [describe_way(way) for way in found(TAGS, ORDERS).values()]
+    assert (len(every), chosen_ways.find_best(every)) == (3, None)
+
+
+def test_losses_and_the_platform_count() -> None:
     store("crew", {"groups": [CREW]}, ORDERS)
     store("mine", {"users": [JO]}, ITEMS)
     store("no crew", {"groups": [CREW]}, ITEMS, effect="DENY")

@@ -20,9 +20,11 @@ from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests import chosen_ways
 from policies.requests.errors import RequestInvalid
+from policies.requests.items import load_item
 from policies.requests.ways.asked_items import AskedAccess, AskedHolding
-from policies.requests.ways.candidates import WayKind
+from policies.requests.ways.candidates import Candidate, WayKind
 from policies.requests.ways.finding import AccessWay, describe_way, find_smallest_way, find_ways
+from policies.requests.ways.named import find_named_ways
 from tests.api.conftest import document_of
 from tests.catalog.conftest import said, tell
 
@@ -227,3 +229,32 @@ def test_pages_of_refusals_load_the_smallest_way(client: Client) -> None:
     assert 'hx-get="/why/way?privilege=MANAGE_POLICIES"' in refused.content.decode()
     other = client.get(f"/why/way?{query}&actor={ADA}")
     assert other.status_code == 403
+
+
+def test_an_existing_policy_is_reached_only_by_what_it_does_not_except() -> None:
+    store("crew", {"groups": [CREW], "roles": [READER]}, ORDERS, ITEMS)
+    policy = load_item({"policy": "urn:li:dataHubPolicy:crew"})
+    actor = actor_resolution.load_actor(urn=JO)
+
+    def kinds() -> list[str]:
+        ways = find_named_ways(item=policy, actor=actor, by=authorizer.SYSTEM, until=None).ways
+        assert all(way.gains.pairs == 2 for way in ways)
+        return sorted(way.kind.value for way in ways)
+
+    assert kinds() == ["membership", "policy", "role"]
+    apply_changes(
+        changes=load_changes([{"add_exceptions": {"policy": "urn:li:dataHubPolicy:crew", "actors": [READER]}}]),
+        by=authorizer.SYSTEM,
+        channel="test",
+    )
+    assert kinds() == ["membership", "policy"]
+    policies.set_state(urn="urn:li:dataHubPolicy:crew", state="INACTIVE", by=authorizer.SYSTEM, channel="test")
+    assert kinds() == []
+
+
+def test_an_id_is_the_same_whatever_its_reader_may_see() -> None:
+    one = {"put_policy": {"family": "datahub", "document": {"displayName": "Jo", "actors": {"users": [JO]}}}}
+    other = {"put_policy": {"family": "datahub", "document": {"displayName": JO, "actors": {"users": [JO]}}}}
+    third = {"put_policy": {"family": "datahub", "document": {"displayName": "Jo", "actors": {"users": [ADA]}}}}
+    ids = [Candidate(WayKind.POLICY, (change,)).id for change in (one, other, third)]
+    assert ids[0] == ids[1] != ids[2]

@@ -26,6 +26,9 @@ from policies.requests.ways.own_names import name_own
 #: Most groups, most roles and most ownership types of which candidates are made: each takes half a second to work out.
 MAX_TOKENS = 1
 
+#: Members of changes and documents that say when something ends, or what it is called.
+_PASSING_FIELDS = frozenset(("valid_until", VALID_UNTIL, "name", "displayName"))
+
 #: Changes as JSON, kind -> value, as `POST /api/v1/preview` takes them.
 Changes = tuple[Mapping[str, Any], ...]
 
@@ -53,8 +56,11 @@ class Candidate:
 
     @property
     def id(self) -> str:
-        """A hash of the changes without their end, the same wherever they are worked out."""
-        changes = [{kind: _drop_end(value) for kind, value in change.items()} for change in self.changes]
+        """A hash of the changes without their end, the same wherever they are worked out.
+
+        Names of what is new are no part of it: they are made of names that not everybody may read.
+        """
+        changes = [{kind: _keep_essence(value) for kind, value in change.items()} for change in self.changes]
         text = json.dumps([self.kind, changes, self.source], sort_keys=True, separators=(",", ":"))
         return f"w{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
@@ -136,9 +142,10 @@ def _grant(principal: str, entity: str | None, privileges: Sequence[str], until:
     return {"grant": value | end_of(until)}
 
 
-def _drop_end(value: Mapping[str, Any]) -> dict[str, Any]:
-    kept_fields = {name: item for name, item in value.items() if name not in ("valid_until", VALID_UNTIL)}
-    return kept_fields | ({"document": _drop_end(kept_fields["document"])} if "document" in kept_fields else {})
+def _keep_essence(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a value of a change, or a document, without its end and its name."""
+    kept_fields = {name: item for name, item in value.items() if name not in _PASSING_FIELDS}
+    return kept_fields | ({"document": _keep_essence(kept_fields["document"])} if "document" in kept_fields else {})
 
 
 def end_of(until: datetime | None) -> dict[str, str]:

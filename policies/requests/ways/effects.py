@@ -154,5 +154,8 @@ def _join_groups(actor: Actor, candidate: Candidate) -> dict[str, ChangedActor]:
 
 
 def _count(side: ChangeSide, platform: Sequence[PlatformAccess]) -> Gains:
-    people = max(side.total.people, len({access.actor for access in platform}))
+    named = {access.actor for access in side.items}
+    further_people = {access.actor for access in platform} - named
+    # Where not everybody is named, whoever gains on the platform may be among the others.
+    people = side.total.people + (len(further_people) if len(named) == side.total.people else 0)
     return Gains(side.total.pairs, people, side.total.entities, len(platform))

@@ -25,9 +25,13 @@ from policies.requests.ways.own_names import name_own
 
 @dataclass(frozen=True, slots=True)
 class AskedByName:
-    """An item that names its way; nothing is known of what it gives before the way is worked out."""
+    """An item that names its way; nothing is known of what it gives before the way is worked out.
+
+    `policy` is the URN of the policy that is to reach the actor, if that is what is asked for.
+    """
 
     actor: Actor
+    policy: str = ""
 
     @property
     def places(self) -> Mapping[str | None, tuple[str, ...]]:
@@ -44,8 +48,14 @@ class AskedByName:
         return frozenset()
 
     def is_given(self, actor: Actor, snapshot: Snapshot, stage_facts: FactStaging) -> bool:  # noqa: ARG002
-        """Whether a change gives it: each does that is proposed."""
-        return True
+        """Whether a change gives it, as each does that is proposed: a policy in force, unless it excepts the actor."""
+        if not self.policy:
+            return True
+        clauses = [statement.actors for statement in snapshot.list_statements_of({self.policy})]
+        return any(
+            not clause.tokens.isdisjoint(actor.tokens) and clause.excluded_tokens.isdisjoint(actor.tokens)
+            for clause in clauses
+        )
 
     def count_new(self) -> int:
         """Return 0."""
@@ -54,7 +64,7 @@ class AskedByName:
 
 def find_named_ways(*, item: RequestedItem, actor: Actor, by: Actor, until: datetime | None) -> FoundWays:
     """Return the ways to an item that names its way; raises Busy while the reader has another preview."""
-    asked_item = AskedByName(actor)
+    asked_item = AskedByName(actor, item.target if item.kind is ItemKind.POLICY else "")
     with hold_turn(by.urn):
         ways = measure_all(asked_item, list(_propose(item, actor, until)), by)
         return limit_to_reader(ways, asked_item, by, known_urns=[item.target])

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+import pytest
+
 from policies.engine import families
 from policies.engine.evaluate import decide
 from policies.engine.proofs import prover
 from policies.engine.proofs.known_states import KnownState
 from policies.engine.proofs.verdicts import Verdict
-from tests import depth, worlds_datazone
+from tests import worlds_datazone
 from tests.strategies import Dice
 from tests.worlds_datazone import ACTIONS, GROUPS, OBJECTS, ROLES, UNKNOWN, USERS, World
 
@@ -117,7 +119,7 @@ def compare(number: int) -> Verdict:
     return proof.verdict
 
 
-def test_a_statement_gives_only_this_as_brute_force_says() -> None:
-    size = depth.count_examples(usual=40, whole=10_000)
+@pytest.mark.parametrize("size", [40, pytest.param(10_000, marks=pytest.mark.deep)])
+def test_a_statement_gives_only_this_as_brute_force_says(size: int) -> None:
     verdicts = [compare(number) for number in range(size)]
     assert min(verdicts.count(Verdict.YES), verdicts.count(Verdict.NO)) >= size // 10

@@ -20,14 +20,14 @@ class AskedBy(NamedTuple):
     item: RequestedItem
 
 
-def list_denying(asked: Sequence[AskedBy], *, by: Actor) -> list[list[str]]:
+def list_denying(items: Sequence[AskedBy], *, by: Actor) -> list[list[str]]:
     """Return the URNs of the policies that deny each item now, as far as this reader may know; constant queries."""
-    numbers = [number for number, one in enumerate(asked) if one.item.kind in (ItemKind.PRIVILEGE, ItemKind.ANY_OF)]
-    denying: list[list[str]] = [[] for _ in asked]
+    numbers = [number for number, (_, item) in enumerate(items) if item.kind in (ItemKind.PRIVILEGE, ItemKind.ANY_OF)]
+    denying: list[list[str]] = [[] for _ in items]
     if not numbers or not PreviewDisclosure.load(by).tells_policies:
         return denying
-    actors = actor_resolution.load_actors(urns={asked[number].actor for number in numbers})
-    questions = [(actors[asked[number].actor], _build_question(asked[number].item)) for number in numbers]
+    actors = actor_resolution.load_actors(urns={items[number].actor for number in numbers})
+    questions = [(actors[items[number].actor], _build_question(items[number].item)) for number in numbers]
     decisions = authorizer.decide_staged(requests=questions, snapshot=snapshot_store.get_current())
     for number, decision in zip(numbers, decisions, strict=True):
         if decision.code is DecisionCode.EXPLICIT_DENY:
@@ -49,9 +49,9 @@ def list_denying_open(
         for item in request.items.all()
         if item.state == RequestState.OPEN
     ]
-    asked = [AskedBy(request.actor, load_item(item.document)) for request, item in rows]
+    items = [AskedBy(request.actor, load_item(item.document)) for request, item in rows]
     keys = [(request.urn, item.position) for request, item in rows]
-    return dict(zip(keys, list_denying(asked, by=reader), strict=True))
+    return dict(zip(keys, list_denying(items, by=reader), strict=True))
 
 
 def _build_question(item: RequestedItem) -> AccessRequest:

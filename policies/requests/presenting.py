@@ -55,8 +55,8 @@ def _present_request(
 def present_plan(plan: RequestPlan) -> RequestJson:
     """Return what a request would be, with all its ways and what the form still lacks; nothing of it is stored."""
     items = plan.asked_body.items
-    asked = [AskedBy(plan.actor.urn, item) for item in items]
-    denying = [[] for _ in items] if plan.is_blind else list_denying(asked, by=plan.by)
+    asked_items = [AskedBy(plan.actor.urn, item) for item in items]
+    denying = [[] for _ in items] if plan.is_blind else list_denying(asked_items, by=plan.by)
     return {
         "urn": None,
         "state": RequestState.OPEN.value,

@@ -11,7 +11,7 @@ from rest_framework.test import APIClient
 from catalog.models import Entity
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
-from policies.changes.applying import apply_changes
+from policies.changes.applying import AppliedChanges, apply_changes
 from policies.changes.shapes import load_changes
 from policies.engine.proofs.verdicts import Verdict
 from policies.engine.requirements import any_of_requirement
@@ -60,8 +60,8 @@ def find(item: AskedAccess, by: str = "", until: datetime | None = None) -> dict
     return {way.kind: way for way in find_ways(item=item, by=reader, until=until).ways}
 
 
-def write(changes: Any) -> None:
-    apply_changes(changes=load_changes(list(changes)), by=authorizer.SYSTEM, channel="test")
+def write(changes: Any) -> AppliedChanges:
+    return apply_changes(changes=load_changes(list(changes)), by=authorizer.SYSTEM, channel="test")
 
 
 def test_a_statement_gives_one_object_to_a_role_of_its_own() -> None:
@@ -86,12 +86,16 @@ def test_a_statement_gives_one_object_to_a_role_of_its_own() -> None:
     assert find(ask(READ))[WayKind.STATEMENT].id == way.id == find(ask(READ), by=JO)[WayKind.STATEMENT].id
     assert not Role.objects.filter(urn=role).exists()
 
-    write(way.changes)
+    applied = write(way.changes)
     actor = actor_resolution.load_actor(urn=JO)
     allowed = [authorizer.answer(actor=actor, request=ask(READ, urn=urn).request).is_allowed for urn in (ORDERS, ITEMS)]
     assert allowed == [True, False]
     assert dict(actor.ends)[role] == end
     assert find(ask(READ)) == {}
+    assert applied.inverses is not None
+    assert [change.kind for change in applied.inverses] == ["unassign_roles", "delete_policy", "delete_role"]
+    apply_changes(changes=applied.inverses, by=authorizer.SYSTEM, channel="test")
+    assert find(ask(READ))[WayKind.STATEMENT].changes[0]["put_role"]["urn"] == role
 
 
 def test_what_an_action_implies_is_no_more_than_it() -> None:
@@ -101,7 +105,7 @@ def test_what_an_action_implies_is_no_more_than_it() -> None:
     assert (both.gains.pairs, both.further, both.gives_only_this.verdict) == (2, 0, Verdict.YES)
     branch = find(ask(READ, branch="dev"))[WayKind.STATEMENT]
     assert branch.changes[1]["put_policy"]["document"]["statements"][0]["branch"] == "dev"
-    # The branch is not among what is counted, so nothing is known to be only this there; it is what was asked for.
+    # Previews count the main branch alone.
     assert (branch.gains.size, branch.gives_only_this.verdict) == (0, Verdict.YES)
     user = find(ask("user:read", urn="urn:li:corpuser:ada"))[WayKind.STATEMENT]
     assert (user.gains.pairs, user.gives_only_this.verdict) == (1, Verdict.YES)

@@ -274,9 +274,9 @@ class _PersonSearch:
         with Formula(self.is_over) as formula:
             terms = self._build_terms(formula, 1 if self._has_constraints() else 0)
             arrivals = self._list_arrivals(formula, terms, self.sources.allows)
-            shown = [terms.applies(allow, AFTER) for allow in shared]
+            wider = [terms.applies(allow, AFTER) for allow in shared]
             lifted = [terms.applies(limit, BEFORE) for limit in self.sources.limits]
-            formula.require(*arrivals, *self._list_departures(formula, terms), *shown, *lifted)
+            formula.require(*arrivals, *self._list_departures(formula, terms), *wider, *lifted)
             return terms.find_next() is not None
 
     def _find_gain_with(

@@ -154,8 +154,8 @@ def _join_groups(actor: Actor, candidate: Candidate) -> dict[str, ChangedActor]:
 
 
 def _count(side: ChangeSide, platform: Sequence[PlatformAccess]) -> Gains:
-    named = {access.actor for access in side.items}
-    further_people = {access.actor for access in platform} - named
+    named_people = {access.actor for access in side.items}
+    further_people = {access.actor for access in platform} - named_people
     # Where not everybody is named, whoever gains on the platform may be among the others.
-    people = side.total.people + (len(further_people) if len(named) == side.total.people else 0)
+    people = side.total.people + (len(further_people) if len(named_people) == side.total.people else 0)
     return Gains(side.total.pairs, people, side.total.entities, len(platform))

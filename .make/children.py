@@ -23,15 +23,25 @@ def read_procfile(path: Path) -> dict[str, str]:
 
 
 class Children:
-    """The processes of these commands, each in a session of its own; their lines go to `say` with their name."""
+    """The processes of these commands, each in a session of its own.
+
+    Their lines go to `log` with their name, and to `say` without one; sentences about them go to `say`.
+    """
 
     def __init__(
-        self, commands: Mapping[str, str], *, folder: Path, environment: Mapping[str, str], say: Callable[[str], None]
+        self,
+        commands: Mapping[str, str],
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        say: Callable[[str], None],
+        log: Callable[[str], None] | None = None,
     ) -> None:
         self._commands = commands
         self._folder = folder
         self._environment = dict(environment)
         self._say = say
+        self._log = log or say
         self._width = max(map(len, commands))
         self._processes: dict[str, subprocess.Popen[str]] = {}
         self._lock = threading.Lock()
@@ -96,7 +106,7 @@ class Children:
         assert process.stdout
         with process.stdout:
             for line in process.stdout:
-                self._say(f"{name.ljust(self._width)} | {line.rstrip()}")
+                self._log(f"{name.ljust(self._width)} | {line.rstrip()}")
 
     def _end_all(self) -> None:
         with self._lock:

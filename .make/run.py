@@ -1,10 +1,12 @@
 """``make run``: prepares the database, then keeps the processes of the Procfile running until it is told to stop.
 
 Ctrl-C or SIGTERM ends all of them. One that ends by itself is started again, which a line says. They stand in sessions
-of their own, so that the terminal's Ctrl-C reaches only this program.
+of their own, so that the terminal's Ctrl-C reaches only this program. Their lines go to a file, so that the address and
+the account stay the last thing on the terminal.
 """
 
 import logging
+import logging.handlers
 import os
 import signal
 import sys
@@ -38,6 +40,17 @@ def say(sentence: str) -> None:
     """One line on the terminal, at once."""
     sys.stdout.write(f"{sentence}\n")
     sys.stdout.flush()
+
+
+def open_log(path: Path) -> logging.Logger:
+    """Return the log of the processes: three files of at most ten megabytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handler = logging.handlers.RotatingFileHandler(path, maxBytes=10_000_000, backupCount=2, encoding="utf-8")
+    log = logging.getLogger("processes")
+    log.propagate = False
+    log.setLevel(logging.INFO)
+    log.addHandler(handler)
+    return log
 
 
 def prepare() -> None:
@@ -101,7 +114,7 @@ def announce_when_up() -> None:
             break
         time.sleep(0.2)
     password = "the password in AUTHZ_ROOT_PASSWORD" if os.environ.get("AUTHZ_ROOT_PASSWORD") else "password datahub"
-    say(f"\nauthzsite is up at {ADDRESS} - sign in as datahub with {password}. Ctrl-C ends it.\n")
+    say(f"\nauthzsite is up at {ADDRESS} - sign in as datahub with {password}.")
 
 
 def main() -> int:
@@ -115,7 +128,11 @@ def main() -> int:
         "GRANIAN_PORT": PORT,
     }
     commands = read_procfile(ROOT / "Procfile")
-    children = Children(commands, folder=ROOT, environment=environment, say=say)
+    from django.conf import settings
+
+    log = settings.VAR_DIR / "log" / "run.log"
+    say(f"Starting; the logs are in {log}. Ctrl-C ends the site.")
+    children = Children(commands, folder=ROOT, environment=environment, say=say, log=open_log(log).info)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: children.stop())
     threading.Thread(target=announce_when_up, daemon=True).start()

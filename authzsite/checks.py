@@ -73,6 +73,10 @@ def check_security_switches(**_: Any) -> list[CheckMessage]:
     if not settings.VIEW_AUTHORIZATION_ENABLED:
         # False is the default of the source (DataHub), so it is a warning and not an error.
         messages.append(
-            Caution("Whoever signed in may see every entity.", "Set VIEW_AUTHORIZATION_ENABLED.", id="authzsite.W014")
+            Caution(
+                "Every person who signed in may see every entity.",
+                "Set VIEW_AUTHORIZATION_ENABLED.",
+                id="authzsite.W014",
+            )
         )
     return messages

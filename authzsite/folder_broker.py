@@ -1,7 +1,7 @@
 """The queue in a folder, for installations without Redis: kombu's transport, in which every message is whole.
 
 A message is written under another name and renamed into place, so no worker reads half of one, and a full disk leaves
-none. Whoever deletes a message has taken it. What cannot be read all the same is deleted with a line in the log: a
+none. Deleting a message takes it. A message that cannot be read all the same is deleted with a line in the log: a
 worker must not end because of it.
 """
 

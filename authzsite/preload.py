@@ -1,4 +1,5 @@
-"""What the web process loads before it starts worker processes, which then share its memory (copy-on-write).
+"""The part of the site that the web process loads before it starts worker processes, which then share its memory
+(copy-on-write).
 
 The workers are forks of the process that loads: code, URLs and policies are read and compiled once, a further worker
 takes memory only for what it changes, and one that ended is there again at once. A fork inherits neither threads nor

@@ -160,8 +160,8 @@ def get_client_address(request: HttpRequest) -> str:
 def find_client_address(meta: Mapping[str, Any]) -> str:
     """Return the address of the caller: that of the connection, or the one the nearest PROXIES proxies report.
 
-    Each proxy appends its caller to X-Forwarded-For; earlier entries are not trustworthy. What is not an address there,
-    and a connection without one (a Unix socket), becomes `::`.
+    Each proxy appends its caller to X-Forwarded-For; earlier entries are not trustworthy. Anything there that is not
+    an address, and a connection without one (a Unix socket), becomes `::`.
     """
     return _normalize_address(_find_address_text(meta))
 

@@ -1,4 +1,4 @@
-"""What the families cost one another: decisions among 10,000 DataHub policies, with and without company.
+"""The cost of the families to one another: decisions among 10,000 DataHub policies, with and without company.
 
 Three snapshots answer the same questions, a few at a time in turn: DataHub's policies alone, beside two families that
 nobody uses, and beside a handful of Datazone policies that speak to whoever asks. CDAP has grants and no policies: a

@@ -1,4 +1,4 @@
-"""What ten guardrails add to a write at a large company on PostgreSQL."""
+"""The time that ten guardrails add to a write at a large company on PostgreSQL."""
 
 import sys
 from typing import Any

@@ -60,8 +60,8 @@ def measure_work() -> Iterator[Work]:
     """Measure the processor time of all processes that begin in the block and end in it or soon after.
 
     Also of those that outlive who started them, as Java and the Python processes of Spark do: they become children of
-    this process, which waits for their end. What the system adds up for children leaves out those whose parent ignores
-    their end, as the parent of Spark's Python processes does, so they are looked at while they work.
+    this process, which waits for their end. The system's sum for children leaves out those whose parent ignores their
+    end, as the parent of Spark's Python processes does, so they are looked at while they work.
     """
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     work, seconds_by_process = Work(), dict[tuple[int, int], float]()

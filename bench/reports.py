@@ -1,6 +1,6 @@
 """Reports: effective access of a whole company, from a snapshot on disk to tables of results, JVM start included.
 
-What it counts has to equal what a straight program counts: one thread, one bitmap a facet value, no Spark, no engine.
+Its counts have to equal those of a straight program: one thread, one bitmap a facet value, no Spark, no engine.
 """
 
 import json

@@ -1,6 +1,6 @@
 """How long taking access away takes while metadata is stored: to a server on PostgreSQL, over HTTP.
 
-Whoever takes access away waits for the version row at most, so how long a batch holds it is measured first.
+A write that takes access away waits for the version row at most, so the time that a batch holds it is measured first.
 Beside the one who revokes, one client sends batches of 10,000 proposals one after the other and one loads files of as
 many with `load_catalog`, from beginning to end.
 """

@@ -1,7 +1,7 @@
 """Profiles divided among the rooms of the product: which files are whose, and what the profiler itself takes.
 
-What a profiler takes is taken off by calls of functions, or rooms with many small ones would look larger than they are.
-What libraries do is on the bill of the room that calls them.
+The profiler's own time is taken off by calls of functions, or rooms with many small ones would look larger than they
+are. The work of libraries is on the bill of the room that calls them.
 """
 
 import cProfile
@@ -69,7 +69,7 @@ class Overhead:
 
 @dataclass(frozen=True)
 class Spent:
-    """What one round spent in one function itself, and for each of its callers: calls and seconds."""
+    """The calls and seconds of one round in one function itself, and by each of its callers."""
 
     calls: int
     seconds: float

@@ -1,7 +1,7 @@
 """Memory under mixed load: questions, batches, lists, pages and edits at an installation as it is deployed.
 
-Two web processes and two workers with PostgreSQL and Redis, as in tests/faults; SOAK_MINUTES says for how long. What a
-process holds after the first quarter is what it needs; what it still gains in the second half is a leak.
+Two web processes and two workers with PostgreSQL and Redis, as in tests/faults; SOAK_MINUTES says for how long. A
+process needs as much memory as it holds after the first quarter; growth in the second half is a leak.
 """
 
 import os
@@ -38,7 +38,7 @@ _PROGRAMS = {"authzsite.serving": "web", "celery": "worker"}
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What one process held, in MiB, so many seconds after the beginning."""
+    """The memory of one process, in MiB, so many seconds after the beginning."""
 
     seconds: float
     process: str

@@ -1,4 +1,4 @@
-"""What a measurement hands back: tables of figures that can be read and kept."""
+"""The result of a measurement: tables of figures that can be read and kept."""
 
 import json
 import statistics
@@ -43,7 +43,8 @@ def as_json(tables: Iterable[Table]) -> str:
 def median_us(ask: Callable[[Made], object], items: Iterable[Item], ready: Callable[[Item], Made]) -> float:
     """Return the median time of one call in microseconds, each item asked once.
 
-    What a call needs is made right before the clock starts, as facts are in hand in real life: they were just loaded.
+    The arguments of a call are made right before the clock starts, as facts are in hand in real life: they were just
+    loaded.
     """
     clock = time.perf_counter_ns
     spent = []

@@ -26,7 +26,7 @@ _LENGTH_LINE = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Spent:
-    """What some requests took: seconds on the clock, and seconds that the server's processes worked."""
+    """The cost of some requests: seconds on the clock, and seconds that the server's processes worked."""
 
     requests: int
     clock: float

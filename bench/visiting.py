@@ -99,8 +99,8 @@ def main() -> None:
 def _visited(client: Client, name: str, address: str) -> tuple[str, float, float, float, int]:
     """Return a page's name, the median and longest milliseconds of a visit, those that were worked, queries.
 
-    What this process and the database work does not grow when the machine has other things to do, as the time on the
-    clock does.
+    The work of this process and the database does not grow when the machine has other things to do, as the time on
+    the clock does.
     """
     with CaptureQueriesContext(connection) as captured:
         answer = client.get(address)

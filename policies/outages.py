@@ -41,7 +41,7 @@ STORAGE_FULL = Outage(
     HTTPStatus.INSUFFICIENT_STORAGE,
     "storage_full",
     "The disk is full",
-    "There is no room left on the disk, so nothing was stored. Whoever runs this site has to make room.",
+    "There is no room left on the disk, so nothing was stored. The administrators of this site have to make room.",
     "storage_full",
 )
 

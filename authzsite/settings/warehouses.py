@@ -1,4 +1,4 @@
-"""Connections to source systems: their variables. What these hold is read when it is used, and is no setting."""
+"""Variables of connections to source systems. Files that they name are read when the site needs them."""
 
 from authzsite import env, warehouse_dsns
 

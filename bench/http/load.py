@@ -74,6 +74,6 @@ def _latencies(waits: dict[str, list[list[float]]], company: Company, half: floa
     columns = ("what, in ms", "median", "p95", "p99", "p99.9", "p99 of the worst round", "longest")
     notes = [
         f"{half:,.0f} calls a second over {CONNECTIONS} connections in rounds of {PACED_SECONDS:.0f} s, medians of"
-        " them, each from the time when it was planned. What plain WSGI takes longer than its median is the machine's."
+        " them, each from the time when it was planned. The time of plain WSGI above its median is the machine's."
     ]
     return Table(f"At half of the greatest rate, {company.policies:,} policies", columns, list(rows), notes)

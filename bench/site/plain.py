@@ -1,4 +1,4 @@
-"""What a WSGI application takes that does nothing: the line that no answer over this server can pass."""
+"""The time of a WSGI application that does nothing: the line that no answer over this server can pass."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is compared with `POST /api/v1/authorize`: a DRF view and a Django view that answer nothing."""
+"""The two views that `POST /api/v1/authorize` is compared with: a DRF view and a Django view that answer nothing."""
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path

@@ -1,4 +1,5 @@
-"""What granian serves: the product, under `/bare` the same addresses without middleware, and `/plain` without Django.
+"""The applications that granian serves: the product, under `/bare` the same addresses without middleware, and
+`/plain` without Django.
 
 BENCH_WITHOUT_LOG=1 ends the decision log, which no setting of the product does.
 """

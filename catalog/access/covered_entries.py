@@ -76,7 +76,7 @@ class CoveredEntries:
 
     @property
     def is_exact(self) -> bool:
-        """Whether ids and types tell what is reached. What is allowed and what is denied may change together."""
+        """Whether ids and types tell what is reached. Allowed and denied entities may change together."""
         if self.parts is None:
             return self.coverage.is_everything
         return has_only_allows(self.coverage) and not any(part.needs_test for part in self.parts)

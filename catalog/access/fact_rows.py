@@ -38,7 +38,7 @@ _STATEMENT = PreparedStatement(
 
 @dataclass(slots=True)
 class EntityRows:
-    """What is stored about one entity: its row, if it has one, and the direct values of its facets by field."""
+    """The stored facts of one entity: its row, if it has one, and the direct values of its facets by field."""
 
     type: str | None = None
     object_id: str = ""

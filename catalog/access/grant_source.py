@@ -169,7 +169,7 @@ def load_privileges(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, st
 def load_ends(*, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], dict[str, datetime | None]]:
     """Return (principal, entity) → privilege → the end of the grant on exactly this entity or pattern; None: for good.
 
-    What is not granted is left out.
+    Privileges that are not granted are left out.
     """
     ends: dict[tuple[str, str], dict[str, datetime | None]] = {pair: {} for pair in pairs}
     for source, privilege, holder, end in _load_rows({entity for _, entity in pairs}, {holder for holder, _ in pairs}):

@@ -18,7 +18,7 @@ class BundleTestIn(BundleIn):
 
 
 class TestFailureOut(serializers.Serializer[Any]):
-    """What is wrong, with its line."""
+    """One problem of a file, with its line."""
 
     line = serializers.IntegerField(min_value=1)
     message = serializers.CharField()

@@ -20,7 +20,7 @@ ASSERTIONS_FOLDER = "assertions"
 
 @dataclass(frozen=True, slots=True)
 class BundleTests:
-    """What a bundle tests: its files of tests, assertions by path, the texts of everything else, and what is wrong."""
+    """The parts of a bundle for its tests: files of tests, assertions by path, all other texts, and problems."""
 
     case_files: Sequence[CaseFile]
     assertions: Mapping[str, Assertion]

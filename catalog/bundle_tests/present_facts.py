@@ -26,7 +26,7 @@ MAX_ENTITIES, MAX_PEOPLE, MAX_STEPS = 200_000, 20_000, 100_000
 
 @dataclass(frozen=True, slots=True)
 class PresentWorld:
-    """What is stored now, under the policies of a snapshot."""
+    """The facts stored now, under the policies of a snapshot."""
 
     snapshot: Snapshot
 

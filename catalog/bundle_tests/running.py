@@ -47,7 +47,7 @@ class CaseFacts(NamedTuple):
 
 
 class CaseWorld(Protocol):
-    """What answers files without facts of their own: a snapshot on disk, or what is stored."""
+    """The facts for files that have none of their own: a snapshot on disk, or the stored ones."""
 
     @property
     def snapshot(self) -> Snapshot:

@@ -67,7 +67,7 @@ class GrantGivenOut(GrantOut):
 
 
 class TimedGrantOut(TimesOut, GrantOut):
-    """The privileges of a principal on an entity. What is PENDING has not begun and does not count yet."""
+    """The privileges of a principal on an entity. A PENDING grant has not begun and does not count yet."""
 
 
 class GrantListFilters(PageParameters):

@@ -1,4 +1,4 @@
-"""What granting and revoking would give and take, in sentences, for the pages that ask before it."""
+"""The effect of granting and revoking, in sentences, for the pages that ask before it."""
 
 from collections.abc import Sequence
 

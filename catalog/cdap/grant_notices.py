@@ -1,4 +1,4 @@
-"""What people are told of their grants: that they end soon, and that they have ended."""
+"""Notices to people about their grants: that they end soon, and that they have ended."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from catalog.access.grant_rows import select_grants
 from policies.engine.families import cdap_entity_ids
+from policies.engine.wording import word_time
 from policies.events.sources import Ending, NoticeDraft
 from policies.models import EventType, OutboxEvent
 from policies.models.people import USER_PREFIX
@@ -39,7 +40,7 @@ def _describe_end(event: OutboxEvent) -> NoticeDraft | None:
         return None
     source = event.data["entity"]
     title = f"{', '.join(event.data['privileges'])} on {source} has ended"
-    text = f"It ended on {event.time:%Y-%m-%d at %H:%M} UTC."
+    text = f"It ended on {word_time(event.time)}."
     return NoticeDraft(title, text, _find_path(source), frozenset({event.subject}))
 
 

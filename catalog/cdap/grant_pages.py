@@ -118,7 +118,7 @@ def grant_to_chosen(
     except Invalid as error:
         picker.errors += dict.fromkeys(problem.detail for problem in error.problems)
         return None
-    suffix = f" It counts {describe_validity(validity)}." if times else ""
+    suffix = f" In effect {describe_validity(validity)}." if times else ""
     message = f"{', '.join(cdap.expand(privileges))} {ending}{suffix}"
     return redirect_with_message(page.request, message, page.find_url(GRANTS))
 

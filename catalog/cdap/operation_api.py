@@ -26,7 +26,9 @@ TAG = "operations"
 class DeploymentIn(strict_fields.StrictSerializer):
     """Related entities of a deployment, besides the application."""
 
-    artifact = strict_fields.StrictUrn(required=False, allow_null=True, help_text="What it is deployed from.")
+    artifact = strict_fields.StrictUrn(
+        required=False, allow_null=True, help_text="The artifact that it is deployed from."
+    )
     programs = strict_fields.StrictList(
         child=strict_fields.StrictUrn(),
         required=False,

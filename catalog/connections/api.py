@@ -29,7 +29,7 @@ class RightOut(serializers.Serializer[Any]):
 
 
 class SnapshotReadingOut(serializers.Serializer[Any]):
-    """What a snapshot is of, and who read it."""
+    """The source of a snapshot, and who read it."""
 
     host = serializers.CharField()
     database = serializers.CharField()

@@ -1,4 +1,4 @@
-"""What a connection looks like now: its address, its last good snapshot and its last one, for pages and API."""
+"""The present state of a connection: its address, its last good snapshot and its last one, for pages and API."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

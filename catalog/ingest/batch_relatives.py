@@ -19,7 +19,7 @@ _ASPECTS_BY_FIELD = {selectors.DOMAIN: "domains", selectors.CONTAINER: "containe
 
 
 class BatchRelatives:
-    """What the batch itself says about its entities; it takes precedence over what is stored (section c).
+    """The batch's own statements about its entities; they take precedence over stored ones (section c).
 
     `domains`, `subjects` (of queries), `aspects_by_urn`, and by methods term groups, places and assets.
     """

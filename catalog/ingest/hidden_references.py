@@ -168,7 +168,7 @@ def load_hidden() -> dict[int, frozenset[FacetValue]]:
 def revive_names(urns: Collection[str]) -> None:
     """Note that entities with these names are created inside an open write.
 
-    What documents still say of a former one of that name does not count for it, and the task removes it.
+    Policies that still name a former entity of that name do not count for it, and the task removes the name.
     """
     deleted_urns = Tombstone.find(urns)
     if not deleted_urns:

@@ -1,4 +1,4 @@
-"""What the export of snapshots has to know: which entities changed since the last one, and which one that was."""
+"""Marks for the export of snapshots: which entities changed since the last one, and which one that was."""
 
 from django.db import models
 

@@ -1,6 +1,6 @@
 """Merges the findings of a run with those of earlier runs, in statements about batches and never about one row.
 
-What the database has to be told is worked out before the transaction, which then changes all findings at once.
+The rows are worked out before the transaction, which then changes all findings at once.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What the worker and the programs of jobs have agreed on: exit codes, and the line after the log of a job."""
+"""The agreement between the worker and the programs of jobs: exit codes, and the line after the log of a job."""
 
 #: Exit codes of a job: done, invalid input, failed for another reason.
 EXIT_DONE, EXIT_BAD_INPUT, EXIT_FAILED = 0, 10, 11

@@ -35,7 +35,7 @@ def collect() -> Iterator[GaugeMetricFamily]:
     )
     unjudged = GaugeMetricFamily(
         "authz_report_unjudged",
-        "What the last good run of a kind could not judge, such as exports that cannot be read.",
+        "The things that the last good run of a kind could not judge, such as exports that cannot be read.",
         labels=["kind"],
     )
     ready_runs = report_rows.find_newest_by_kind(is_ready=True)

@@ -1,4 +1,4 @@
-"""What a warehouse that can be reached says of itself: one small interface, so that nobody beside it knows its client.
+"""The interface of a warehouse that can be reached: a small one, so that nobody beside it knows its client.
 
 Three verbs: list (read the tables of an export), grant and revoke (statements, all or none). No Spark and no Django.
 """
@@ -39,7 +39,7 @@ class Right:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read, where, and by whom; `identity` is that of the server and its database."""
+    """The origin of a snapshot: where it was read, and by whom; `identity` is that of the server and its database."""
 
     database: str
     role: str

@@ -1,4 +1,4 @@
-"""What differences carry for the dialects of repairs, beside their own columns."""
+"""The details of differences for the dialects of repairs, beside their own columns."""
 
 import json
 from collections.abc import Iterable, Mapping

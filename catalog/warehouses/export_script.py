@@ -10,7 +10,7 @@ _QUERIES_FOLDER = "queries"
 
 @dataclass(frozen=True, slots=True)
 class ExportScript:
-    """What stands around the queries of a warehouse.
+    """The frame of the queries of a warehouse.
 
     `warehouse` is its name, `package` its folder. `begin` and `end` are the first and the last lines, `statement` is
     each query with the file that it makes: it has {select} and {file}.

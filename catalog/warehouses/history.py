@@ -63,7 +63,7 @@ HISTORY_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class LineReading:
-    """What a layout reads of a line, as expressions of SQL.
+    """The reading of a line by a layout, as expressions of SQL.
 
     `used_at` is a text or a timestamp, `objects` has OBJECTS_TYPE; `role` is null where the layout names none. Of a
     line that `is_program` the system itself is the person: a task or a page, which acts as its role, and so does the

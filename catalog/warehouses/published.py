@@ -1,4 +1,4 @@
-"""What a system publishes of itself, which is data: `published.toml` in its folder.
+"""The published facts of a system: `published.toml` in its folder.
 
 `[headers.NAME]` are the columns of a layout: `needed` tell one from another, `further` may stand beside. `[words]` are
 lists of the system's own words.

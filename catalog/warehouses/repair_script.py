@@ -26,14 +26,14 @@ _HEADINGS: Mapping[ScriptPhase, str] = {
 
 
 class ScriptRepair(NamedTuple):
-    """What a script does about one finding: its sentence, and lines of statements and comments."""
+    """The part of a script about one finding: its sentence, and lines of statements and comments."""
 
     sentence: str
     lines: Sequence[str]
 
 
 class Outcome(NamedTuple):
-    """What has to hold when a script is done: that somebody (`whom`) has a privilege or role, or has not.
+    """The state after a script: that somebody (`whom`) has a privilege or role, or has not.
 
     `kind` is GRANT, MEMBER, EXISTS, OWNER, DEFAULT or PART. All are as the statements have them; `on` is "" for a role.
     """
@@ -62,7 +62,7 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScriptFrame:
-    """What a dialect puts around the statements of a script.
+    """The frame of a dialect for the statements of a script.
 
     `begin` and `end` make them one transaction, where there is such a thing. `check` returns the queries that show
     whether outcomes hold, `all_privileges` are those that ALL PRIVILEGES stands for, where the check tells them apart.

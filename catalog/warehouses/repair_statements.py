@@ -1,7 +1,7 @@
 """Statements of repairs, read by their shape: in which order they run, and which statements take them back. No Spark.
 
 A name may hold anything, so a line is searched for words only after each name between quotation marks was replaced.
-What has no known shape is run by nobody: a script shows it as a comment.
+A statement of no known shape is run by nobody: a script shows it as a comment.
 """
 
 import re
@@ -124,7 +124,7 @@ class RepairStatement:
 
     @property
     def kind(self) -> str:
-        """What it is about: GRANT, MEMBER, EXISTS (a role), OWNER, DEFAULT, RENAME or PART (of a group or share)."""
+        """Its subject: GRANT, MEMBER, EXISTS (a role), OWNER, DEFAULT, RENAME or PART (of a group or share)."""
         return self.shape.value
 
     @property

@@ -1,4 +1,4 @@
-"""What a form tells of each row: exactly one of compared, quarantined with a reason, or passed by a named rule."""
+"""The account of each row by a layout: compared, quarantined with a reason, or passed by a named rule."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ UNKNOWN_LEVEL = """concat('How far ', privilege, ' goes is not known; say it und
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """What becomes of a row, as expressions of SQL; the first one that is not null counts.
+    """The fate of a row, as expressions of SQL; the first one that is not null counts.
 
     - `reason`: it is quarantined; a sentence. It may use the column `rule`, which is the next one.
     - `rule`: it is passed by this PassRule.

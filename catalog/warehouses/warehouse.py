@@ -1,4 +1,4 @@
-"""What a warehouse has to say of itself, an export of one, and the dialect in which access to it changes."""
+"""The description of a warehouse: itself, an export of it, and the dialect in which access to it changes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ class Denials:
 
 @dataclass(frozen=True, slots=True)
 class ExportCoverage:
-    """What the files of an export show, by the layouts that they have.
+    """The facts that the files of an export show, by the layouts that they have.
 
     `listing_layouts` are those whose rows show that an object is there, and that its grants are in the export.
     `is_complete`: an object that no such row names does not exist. Where there are such layouts and it is not complete,
@@ -61,7 +61,7 @@ class Warehouse:
     - `guesses_accounts`: an account has the name that the catalog has for a person; else it is one of the export's.
     - `find_coverage` says what an export shows, by the names of the layouts of its files.
     - `usual_holders`: kinds, before a colon, of grantees that the system itself names on all that is made, and that
-      stand for others. What they have is said once for each top container, and is nothing that somebody gave away.
+      stand for others. Their rights are said once for each top container, and are nothing that somebody gave away.
     - `grants_lag` and `history_lag` are how long the system says that its views of grants, and its history, may be
       behind, "" where it says nothing.
     - `hides_types`: grants do not tell views from tables, so that the words of the catalog count.

@@ -42,7 +42,7 @@ MAX_CRITERIA = 1_000
 
 
 class EffectQuestion(NamedTuple):
-    """What is asked of changes: `privileges` only, if given, and at most `limit` items of each kind that are named.
+    """The limits of a comparison: `privileges` only, if given, and at most `limit` items of each kind that are named.
 
     With `is_sampled` only the first entities and people are looked at, and it is exact if there are no others.
     """

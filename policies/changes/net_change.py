@@ -70,7 +70,7 @@ _NOTHING = Tally(0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class ChangeSide:
-    """What is gained, or what is lost: numbers, numbers by privilege, and the largest items."""
+    """The gains, or the losses: numbers, numbers by privilege, and the largest items."""
 
     total: Tally = _NOTHING
     by_privilege: Mapping[str, Tally] = field(default_factory=dict)

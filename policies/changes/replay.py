@@ -60,7 +60,7 @@ class ReplayedAccess(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What the log says of a change: numbers of requests, and the people and privileges with most of them.
+    """The log's answer about a change: numbers of requests, and the people and privileges with most of them.
 
     `requests` are all since then that were logged: every refusal, and the share `sample` of what was allowed.
     `left_out` of them could be concerned, and the log does not hold all of the question. Unless `is_exact`, there were

@@ -21,7 +21,7 @@ from policies.pdp.ports import GrantStage
 
 
 class FactStage(Protocol):
-    """What changes leave of entities so far."""
+    """The entities as changes leave them so far."""
 
     def __init__(self, by: Actor) -> None:
         """Begin with what is stored, for changes by this actor."""
@@ -39,7 +39,7 @@ GrantStageT = TypeVar("GrantStageT", bound=GrantStage)
 
 @dataclass(frozen=True, slots=True)
 class ChangedWorld:
-    """What changes leave, to be compared, proved, judged and replayed.
+    """The world as changes leave it, to be compared, proved, judged and replayed.
 
     `before` and `after` differ in the policies `policy_urns`; `policies` are those that were staged, as they would be
     (None: gone). `people` are the users whom the changes concern, a part of them unless it `has_everybody`, and
@@ -87,7 +87,7 @@ def build_policy_world(
 
 
 class StagedWorld:
-    """What changes by one actor leave so far: each is checked against what those before it leave."""
+    """The world as changes by one actor leave it so far: each is checked against the result of those before it."""
 
     def __init__(self, by: Actor, named_urns: Iterable[str] = ()) -> None:
         self.by = by

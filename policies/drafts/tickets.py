@@ -16,7 +16,7 @@ _SECONDS_OF_A_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class DraftTicket:
-    """What a form carries, signed: whose draft it keeps, of which path, and under which id.
+    """The signed content of a form: the owner of its draft, its path, and its id.
 
     `page` is the opened page that holds the form, `previous` the page whose fields it shows; None if it shows no draft.
     Only pages that this site made for the user have a ticket, so a form of another site keeps nothing for anybody.

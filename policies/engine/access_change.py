@@ -36,7 +36,7 @@ from policies.engine.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class ChangeScope:
-    """What changed statements can touch: privileges, entities that a selector covers, and actors with a token.
+    """The reach of changed statements: privileges, entities that a selector covers, and actors with a token.
 
     `selectors` are those of statements that list a privilege on entities. Relational tokens stand for owners of covered
     entities, and for covered entities that are people. `policies` are those of the statements.

@@ -1,4 +1,4 @@
-"""What actors reach with one privilege before and after a change, where it can differ.
+"""The entities that actors reach with one privilege before and after a change, where they can differ.
 
 Statements that both sides have are indexed once. Where facts and actor are the same, only entities that a statement of
 one side alone reaches can differ: whoever such a statement does not reach is passed over, and of all others only these
@@ -53,7 +53,7 @@ class ChangedExtents(NamedTuple):
 
 
 class ChangedReach:
-    """What actors reach with one privilege before and after a change of statements, facts and actors.
+    """The entities that actors reach with one privilege before and after a change of statements, facts and actors.
 
     `reaching` are the numbers, on each side, of the statements that can reach one of them.
     """

@@ -204,7 +204,7 @@ class _RequirementEvaluator:
     def _decide_privilege(self, relative: str, privilege: str, resource: Resource | None) -> Decision:
         """Decide one privilege; a deny of its umbrella, or of what it is the umbrella of, refuses it too.
 
-        What is missing then is the privilege that is denied: the other one is held.
+        The missing privilege is then the denied one: the other one is held.
         """
         question = Question(self.actor, privilege, resource, self.subresources)
         decision = decide_privilege(self.snapshot, question, self.grants)

@@ -1,4 +1,4 @@
-"""What an actor could become for a question to be allowed: member of a group, holder of a role, or owner.
+"""The facts that would let an actor be allowed: member of a group, holder of a role, or owner.
 
 A statement is looked at if it lacks nothing but the actor. Of several groups, and of several roles, those that policies
 give least come first.

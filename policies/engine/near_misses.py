@@ -133,7 +133,7 @@ def list_near_misses(
 
     Fewest failing conditions first, then those that open least (`rank_by_opening`). Statements that name only
     `administrators` (tokens), none of them the actor's, come last: nobody should be made an administrator for this.
-    What only the resource itself may do is no suggestion: nobody can become it.
+    Statements for the resource itself are no suggestion: nobody can become it.
     """
     ordinary_misses: list[NearMiss] = []
     last_resorts: list[NearMiss] = []

@@ -1,6 +1,6 @@
 """How much more than the question asks a suggestion would open, if somebody followed it.
 
-Whoever joins a group or gets a role for the sake of one privilege has all that policies give there.
+An actor who joins a group or gets a role for the sake of one privilege has all that policies give there.
 """
 
 from collections.abc import Collection, Iterable
@@ -37,7 +37,7 @@ class Opening:
 
     @property
     def sentence(self) -> str:
-        """What it opens beside what the question asks, '' if nothing."""
+        """The entities that it opens beside the question's, '' if none."""
         if not self:
             return ""
         count = self.privilege_count

@@ -79,8 +79,9 @@ PARTIES = MappingProxyType(
 
 
 def word_time(instant: datetime) -> str:
-    """Return a time as sentences have it."""
-    return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    """Return a time as sentences have it, as "11 Dec 2026, 18:00 UTC"."""
+    moment = instant.astimezone(UTC)
+    return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
 def get_field_words(field: str) -> FieldWords:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
+from policies.engine.wording import word_time
 from policies.events import receivers, sources, stream
 from policies.events.channels.email import planning
 from policies.events.channels.inbox import storage
@@ -112,7 +113,7 @@ def _make_reminders(endings: Iterable[Ending], lead: _Lead) -> list[Notice]:
 
 
 def _build_reminder(ending: Ending) -> NoticeDraft:
-    when = f"{ending.at:%Y-%m-%d at %H:%M} UTC"
+    when = word_time(ending.at)
     return NoticeDraft(f"{ending.name} ends on {when}", "Ask for it again if you still need it.", ending.path)
 
 

@@ -1,4 +1,4 @@
-"""What people are told of memberships, roles and policies that end, and administrators of guardrails and refusals."""
+"""Notices to people about ends of memberships, roles and policies; to administrators about guardrails and refusals."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -7,6 +7,7 @@ from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from policies.engine.families.validity import Phase
+from policies.engine.wording import word_time
 from policies.events.sources import Ending, NoticeDraft
 from policies.models import EventType, Membership, OutboxEvent, Policy, PolicyFacet, RoleAssignment
 from policies.models.people import USER_PREFIX
@@ -54,7 +55,7 @@ def _describe_role_end(event: OutboxEvent) -> NoticeDraft:
 
 def _describe_end(event: OutboxEvent, thing: str, path: str) -> NoticeDraft:
     """Return the notice to a user that something has ended; nobody is told for groups."""
-    when = f"{event.time:%Y-%m-%d at %H:%M} UTC"
+    when = word_time(event.time)
     return NoticeDraft(f"{thing} has ended", f"It ended on {when}.", path, frozenset({event.subject}))
 
 

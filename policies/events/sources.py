@@ -1,4 +1,4 @@
-"""What people are told of: each room says it of its own events, and of what of its own ends soon.
+"""The sources of notices: each room tells of its own events, and of its own things that end soon.
 
 The registry `notice_sources` names the sources; a room with further types of events adds one.
 """
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class NoticeDraft:
-    """What is told: a title of one line, a text, the path of the page, and who is told.
+    """One notice: a title of one line, a text, the path of the page, and who is told.
 
     `user_urns` are told themselves, of `group_urns` all members; administrators are the people who may manage policies,
     and alert recipients the addresses of ALERT_RECIPIENTS.
@@ -44,7 +44,7 @@ class Ending(NamedTuple):
 
 
 class NoticeSource(Protocol):
-    """What one room has to tell (the registry `notice_sources`)."""
+    """The notices of one room (the registry `notice_sources`)."""
 
     @property
     def rules(self) -> Mapping[str, Callable[[OutboxEvent], NoticeDraft | None]]:

@@ -42,7 +42,7 @@ def import_view(path: str) -> Callable[..., HttpResponse]:
 def lazy_paths(route: str, module: str, namespace: str | None = None) -> URLResolver:
     """Return the paths of a URL module below a route, as `include` does; the first request for one imports the module.
 
-    Whatever goes through all addresses (`reverse`, `manage.py check`) imports it as well.
+    Code that goes through all addresses (`reverse`, `manage.py check`) imports it as well.
     """
     return _LazyResolver(RoutePattern(route), module, app_name=namespace, namespace=namespace)
 

@@ -1,4 +1,4 @@
-"""What is posted when the session has ended: kept as a draft of the user for whom the form was made."""
+"""A form that is posted after the session has ended is kept as a draft of the user for whom it was made."""
 
 from urllib.parse import urlencode
 

@@ -1,4 +1,4 @@
-"""What people typed into a form and have not saved yet."""
+"""The text that people typed into a form and have not saved yet."""
 
 from django.conf import settings
 from django.db import models

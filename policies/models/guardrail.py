@@ -23,7 +23,7 @@ class Guardrail(ManagedRow):
     """
 
     class Mode(models.TextChoices):
-        """What happens to a write that breaks the rule: it is refused, stored and reported, or nothing."""
+        """The answer to a write that breaks the rule: it is refused, stored and reported, or nothing."""
 
         ENFORCE = "enforce"
         WARN = "warn"

@@ -69,7 +69,7 @@ class Mail(models.Model):
 
 
 class Notice(models.Model):
-    """What one user, or one address of ALERT_RECIPIENTS, is told: a title, a text, and the page it is about.
+    """One notice to a user, or to one address of ALERT_RECIPIENTS: a title, a text, and the page it is about.
 
     `key` names the fact (an event, or an end that comes), so that nobody is told of it twice. `path` is below
     PUBLIC_URL. `mail` is the mail that carries it, null where none does.

@@ -118,7 +118,7 @@ class Policy(ManagedRow):
 
 
 class PolicyEffect(models.TextChoices):
-    """What a policy does for whom it is for; one of Datazone may do both, in different statements."""
+    """The effect of a policy on its actors; one of Datazone may have both, in different statements."""
 
     ALLOW = "ALLOW"
     DENY = "DENY"

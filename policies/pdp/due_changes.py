@@ -2,7 +2,7 @@
 
 The row of the policy version says when something begins or ends next. Every process compares that with the clock
 (`policies.pdp.database_clock`) before it answers, and writes what is due itself; so an end needs neither the task queue
-nor messages, and everything that reads rows sees it. What has ended is written as ended, so that a clock that is set
+nor messages, and everything that reads rows sees it. An end that has come is written, so that a clock that is set
 back revives nothing.
 """
 
@@ -29,7 +29,7 @@ class DueChangeSource(Protocol):
     def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:
         """Write what has begun and what has ended by now, inside this write, with its events.
 
-        What it raises undoes the writes of all sources.
+        Errors that it raises undo the writes of all sources.
         """
 
     def list_next_boundaries(self) -> Iterable[datetime]:

@@ -50,7 +50,7 @@ SENTENCES = {
     DecisionCode.SYSTEM_ACTOR: "The system itself may do everything.",
     DecisionCode.EXPLICIT_DENY: "A statement denies it, and a deny wins over every allow.",
     DecisionCode.IMPLICIT_DENY: "Nothing allows it.",
-    DecisionCode.NO_COLUMNS: "What is allowed leaves no column to see.",
+    DecisionCode.NO_COLUMNS: "An allowed question leaves no column to see.",
     DecisionCode.PATH_NOT_ALLOWED: "The path lies outside what is allowed.",
     DecisionCode.ACTOR_SUSPENDED: "The account is suspended.",
     DecisionCode.ACTOR_REMOVED: "The account was removed or deleted.",

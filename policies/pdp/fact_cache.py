@@ -138,7 +138,7 @@ class CachingFacetSource:
     def load_facts(self, *, actors: Collection[str], urns: Collection[str], fields: Collection[str]) -> LoadedFacts:
         """Return the actors, the types of the stored entities, and resources with at least these fields.
 
-        What is missing is loaded together.
+        Missing facts are loaded together.
         """
         if not actors and not urns:
             return LoadedFacts({}, {}, {})

@@ -1,6 +1,7 @@
 """Actors as they will be: in the groups that they join later and with the roles that begin, without those that end.
 
-Nothing is decided by it. Whoever judges a write asks what it will give, since nobody is asked when its time comes.
+Nothing is decided by it. A judgement of a write asks about its later effect, too, since nobody is asked when its time
+comes.
 """
 
 from collections import defaultdict

@@ -187,7 +187,7 @@ def _check_viewing_roles() -> Check:
     if settings.VIEW_AUTHORIZATION_ENABLED:
         sentence = "Nobody holds Editor or Reader beside view authorization."
     if findings:
-        sentence = "Whoever holds Editor or Reader may view everything, whatever view policies say."
+        sentence = "Holders of Editor or Reader may view everything, regardless of view policies."
     advice = "Take the roles from people whose view is to be limited."
     return Check("viewing_roles", "Editor and Reader", not findings, sentence, advice, findings, sum(holders.values()))
 

@@ -196,7 +196,7 @@ def _pass_boundary() -> Snapshot:
             mark_stale()
             snapshot = _compare_and_load()
         if _find_lateness() > MAX_LATE_SECONDS and outermost_block(transaction.get_connection()) is None:
-            raise Unavailable("What has begun or ended cannot be written; ask again.")
+            raise Unavailable("A change that is due could not be written in time; ask again.")
         return snapshot
     except (OperationalError, Unavailable) as error:
         if (

@@ -1,7 +1,7 @@
 """Prometheus metrics of this process, scraped at `/metrics`.
 
 In a web process the numbers are in files shared by the processes of one server (authzsite/metrics_multiprocess.py), so
-one scrape sums up all of them; gauges are reported per process. What every request counts is queued first
+one scrape sums up all of them; gauges are reported per process. Counts of every request are queued first
 (`policies.propagation.metric_buffer`).
 """
 

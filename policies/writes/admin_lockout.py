@@ -1,9 +1,9 @@
 """Lockout of the last administrator, the built-in guardrail: a change after which nobody manages policies is refused.
 
 Checked inside the transaction that writes, on the tables as they are there, so that two concurrent changes cannot both
-pass. Where a policy denies that privilege, or excludes people from it, joining a group can take it, too. What ends, and
-what begins to deny, counts as if it had: nobody is asked when that time comes. The system actor is exempt: an operator
-who runs its commands can also restore the privilege.
+pass. Where a policy denies that privilege, or excludes people from it, joining a group can take it, too. Things that
+end, and denials that begin later, count as if they had: nobody is asked when that time comes. The system actor is
+exempt: an operator who runs its commands can also restore the privilege.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -119,8 +119,8 @@ def find_management(
     """Return how long some active person with a usable password may manage policies, and one of them.
 
     It is lasting by policies without an end alone, against each deny that has begun or will begin, and whatever groups
-    and roles the person leaves or gets by then. What is given counts in place of what is stored: policies by URN (None
-    for one that is gone), and people as they would be.
+    and roles the person leaves or gets by then. Given facts count in place of stored ones: policies by URN (None for
+    one that is gone), and people as they would be.
     """
     current_policies, lasting_policies = [], []
     stored_policies = [policy for policy in _list_granting_policies() if policy.urn not in staged_policies]

@@ -1,6 +1,6 @@
 """Deleted users, groups and roles: marked, kept from coming back too early, and named by policies that narrow access.
 
-What a deleted name was given is taken away by a task (docs/adr/0045-deleted-names.md). Until then nothing is created
+Access given to a deleted name is taken away by a task (docs/adr/0045-deleted-names.md). Until then nothing is created
 under the name, so that an account of the same name begins with what all users have.
 """
 

@@ -51,7 +51,7 @@ _MAX_NAMED_PEOPLE = 20
 
 @dataclass(slots=True)
 class GuardrailCheck:
-    """What one write changes, as far as guardrails need to know: whether policies, and which people.
+    """The changes of one write, as far as guardrails need to know: whether policies, and which people.
 
     `earlier_actors` are these people as they were, and `earlier_later` as they were going to be: what they could do
     before is not added. `newcomers` were no users before, `earlier_people` people who were there. `earlier_policies`

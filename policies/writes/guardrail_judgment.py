@@ -28,7 +28,7 @@ _WRITE_SECONDS, _JUDGMENT_SECONDS = 2.0, 20.0
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """What breaks a guardrail: breaches of rules about every catalog, or of rules about today's."""
+    """The breaches of a guardrail: of rules about every catalog, or of rules about today's."""
 
     breaches: tuple[Breach, ...] = ()
     todays_breaches: tuple[TodaysBreach, ...] = ()

@@ -1,4 +1,4 @@
-"""What is managed as code: marked, released, and refused to every other write (docs/policies-as-code.md)."""
+"""Rows managed as code: marked, released, and refused to every other write (docs/policies-as-code.md)."""
 
 from collections.abc import Collection
 from typing import Any, Protocol

@@ -1,7 +1,7 @@
 """Promises: *always* and *at_least*, judged on the entities of today, now and at every later boundary.
 
-What a change adds is what it takes at a time at which it was promised and kept before: what was already due then is
-reported, and holds up nothing.
+A change adds a breach where it breaks a promise that was kept at that time before it: a breach that was already due
+then is reported, and holds up nothing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ from policies.writes.guardrail_worlds import USER_BATCH_SIZE, JudgedWorld, list_
 
 @dataclass(frozen=True, slots=True)
 class TodaysBreach:
-    """What breaks a rule about today's catalog: who lacks a privilege, on which entity; or how many hold it.
+    """A breach of a rule about today's catalog: who lacks a privilege, on which entity; or how many hold it.
 
     `missing` is how many holders are missing, of *at_least*, whose `people` are those who are left. `at` is the later
     instant at which it breaks; None: now.

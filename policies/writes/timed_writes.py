@@ -1,4 +1,4 @@
-"""What the services of memberships, role assignments and grants share in giving something for a time.
+"""The common part of the services of memberships, role assignments and grants that give something for a time.
 
 Each keeps what differs: its rows, the privileges that giving it needs, and what its events name.
 """
@@ -21,7 +21,7 @@ TIME_COLUMNS = ("valid_from", "valid_until")
 
 
 class HolderPlan(NamedTuple):
-    """What giving something to holders (by URN) writes.
+    """The writes of giving something to holders (by URN).
 
     `joining` get it now and `scheduled` later on; those of `changed` have it, for another time.
     """

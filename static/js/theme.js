@@ -10,4 +10,9 @@
   };
   show();
   dark.addEventListener("change", show);
+  // Paper is light.
+  window.addEventListener("beforeprint", () => {
+    root.dataset.bsTheme = "light";
+  });
+  window.addEventListener("afterprint", show);
 })();

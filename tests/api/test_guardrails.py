@@ -284,11 +284,11 @@ def test_what_policies_give_that_cannot_be_changed_has_to_be_left_out(db: None) 
     bootstrap.run(is_restricted=True)
     both = {"first": {"privileges": ["MANAGE_POLICIES"]}, "second": {"privileges": ["MANAGE_SECRETS"]}}
     for rule, pointer, way_out in (
-        ({"not_both": both}, "/rule/not_both/except", "with except"),
+        ({"not_both": both}, "/rule/not_both/except", "(except)"),
         (
             {"never": {"actors": {"allUsers": True}, "privileges": ["MANAGE_SECRETS"]}},
             "/rule/never/actors",
-            "with everybody_except",
+            "(everybody_except)",
         ),
     ):
         with pytest.raises(Invalid) as refusal:

@@ -154,7 +154,7 @@ def test_a_preview_says_when_a_promise_will_be_broken(
     assert response.status_code == (409 if mode == "enforce" else 200)
     assert Guardrail.objects.get(urn=RAIL).breaks_at == (None if mode == "enforce" else LATER)
     if mode == "enforce":
-        assert "from 2099-01-01 00:00 UTC on" in response.json()["detail"]
+        assert "from 1 Jan 2099, 00:00 UTC on" in response.json()["detail"]
         return
     # It was due before, and the change may mend or delay it.
     for change, breaks_at in (({"suspend": JO}, LATER), (keep_until(LATEST), LATEST), (keep_until(None), None)):

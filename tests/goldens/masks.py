@@ -8,6 +8,7 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 #: An id that a page breaks in two.
 _HALVES = r"(?!0{8})[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}\b|(?<= )-[0-9a-f]{4}-[0-9a-f]{12}\b"
 _TIMES = (
+    r"\b\d{1,2} (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}(, \d\d:\d\d(:\d\d)?( UTC)?)?",
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z| UTC)?",
     r"\d{4}-\d\d-\d\d",
     r"\b(a|an|\d+)\xa0(second|minute|hour|day|week|month|year)s?\b( ago)?",

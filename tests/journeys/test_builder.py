@@ -64,12 +64,12 @@ def test_root_writes_a_policy_and_jane_gains_and_loses_the_right(site, opened):
     with refreshing(root):
         root.get_by_label("Name").fill("Jane keeps the policies")
     root.get_by_label("Platform").check()
-    expect(root.locator("#builder-aside")).to_contain_text("Nobody may do anything yet across the platform.")
+    expect(root.locator("#builder-aside")).to_contain_text("Not finished: choose people and privileges.")
     root.get_by_label("Name").press("Enter")
     find_privileges(root, "manage policies")
     expect(root.locator("#privileges label")).to_have_count(1)
     root.get_by_label("Manage Policies").check()
-    expect(root.locator("#builder-aside")).to_contain_text("Nobody yet may Manage Policies across the platform.")
+    expect(root.locator("#builder-aside")).to_contain_text("Not finished: choose people.")
     assert barriers(root) == []
     root.get_by_role("button", name="Next").last.click()
     with refreshing(root):

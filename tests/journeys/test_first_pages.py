@@ -44,6 +44,24 @@ def shows(page: Page, first: int, last: int, *, of: int) -> None:
     expect(page.locator("#policies")).to_contain_text(f"Policies {first}\N{EN DASH}{last} of {of}")
 
 
+def test_a_list_is_printed_with_its_title_and_who_printed_it_and_without_menus(site, opened):
+    page = opened()
+    page.emulate_media(color_scheme="dark")
+    sign_in(page, f"{site}{POLICIES}", "datahub", "datahub")
+    expect(page.get_by_text("Printed ")).to_be_hidden()
+    page.evaluate(
+        "addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.bsTheme; })"
+    )
+    assert page.pdf(format="A4").startswith(b"%PDF")
+    assert page.evaluate("[window.printed, document.documentElement.dataset.bsTheme]") == ["light", "dark"]
+    page.emulate_media(media="print")
+    expect(page.get_by_role("heading", name="Policies", level=1)).to_be_visible()
+    expect(page.get_by_text("Printed ")).to_contain_text("UTC by DataHub")
+    expect(page.get_by_role("table", name="Policies")).to_be_visible()
+    for menu in ("Main", "Settings"):
+        expect(page.get_by_role("navigation", name=menu)).to_have_count(0)
+
+
 def test_root_lists_filters_reads_and_asks_why_and_somebody_else_may_not(site, opened):
     page = opened()
     sign_in(page, f"{site}{POLICIES}", "datahub", "datahub")

@@ -193,7 +193,7 @@ def test_what_a_role_would_give_is_said_while_people_are_chosen(site, opened):
     root = opened()
     sign_in(root, f"{site}{ROLES}/assign/urn:li:dataHubRole:steward", *ROOT)
     effect = root.get_by_role("region", name="Who gains and who loses")
-    expect(effect).to_contain_text("Nobody gains or loses anything")
+    expect(effect).to_contain_text("No one's access changes today")
     root.get_by_label("Search users and groups").fill("reader 07")
     root.get_by_role("checkbox", name=re.compile("Reader 07")).check()
     expect(effect).to_contain_text("Reader 07 gains the platform privilege Manage Tags.")

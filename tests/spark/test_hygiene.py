@@ -235,7 +235,7 @@ def test_what_others_give_together(world):
     shadowed = {one["policy"].removeprefix(PREFIX): one for one in findings(world)}
     assert shadowed.keys() == {"all", "rest"}
     assert shadowed["all"]["sentence"] == (
-        f"Whatever the catalog holds, everything that it gives is given, or denied, by {PREFIX}pii, {PREFIX}rest, too."
+        f"In every possible catalog, everything that it gives is given, or denied, by {PREFIX}pii, {PREFIX}rest, too."
     )
     assert shadowed["rest"]["other"] == f"{PREFIX}all"
 
@@ -250,7 +250,7 @@ def test_one_statement_of_several_changes_nothing():
     deny = {"resource": f"dataset:{2:024x}", "actions": ["dataset:read"], "effect": "deny"}
     found = find_proven(datazone(allow, narrow, deny, deny))
     assert {one["type"] for one in found} == {"REDUNDANT_STATEMENT"}
-    beginning, ending = "Whatever the catalog holds, everything that its statement", "by other statements of it, too."
+    beginning, ending = "In every possible catalog, everything that its statement", "by other statements of it, too."
     assert [one["sentence"] for one in found] == [
         f"{beginning} 2 gives is given, or denied, {ending}",
         f"{beginning} 3 denies is denied {ending}",

@@ -3,6 +3,7 @@
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils.html import escape
 
 from policies import admin
 from policies.authoring.services import policies
@@ -74,7 +75,7 @@ def test_switching_policies_asks_first_and_says_who_gains_and_who_loses(browse, 
     for action, sentence in (("deactivate", lost), ("activate", NOBODY)):
         page = client.post("/admin/policies/policy/", chosen(action, *rows))
         text = " ".join(page.content.decode().split())
-        assert sentence in text
+        assert escape(sentence) in text
         assert "and 2 more" in text
     assert PolicyVersion.load_version() == version
 

@@ -29,7 +29,7 @@ from policies.http.pages.list_and_form_pages import (
 )
 
 _STALE_MESSAGE = (
-    "Somebody else changed this in the meantime. What is stored now is shown below; saving again replaces it."
+    "Somebody else changed this in the meantime. The stored values are shown below; saving again replaces them."
 )
 
 

@@ -1,7 +1,7 @@
 """Plain calls of AuthZEN's evaluation and evaluations: answered from the bytes of the body, without Django's request.
 
 Plain are evaluations of a subject and a resource by type and id and an action by name, without properties, context and
-options. Whatever else is sent, and whatever is refused, is left to the view.
+options. Other bodies, and refused ones, are left to the view.
 """
 
 from collections.abc import Callable, Mapping

@@ -125,7 +125,7 @@ class DecisionIn(strict_fields.StrictSerializer):
         if state != Finding.State.ACCEPTED and "until" in values:
             problems["until"] = [ErrorDetail("Only what is ACCEPTED ends on a day.", "field.unused")]
         if state == Finding.State.OPEN and "note" in values:
-            problems["note"] = [ErrorDetail("What is opened again keeps its note.", "field.unused")]
+            problems["note"] = [ErrorDetail("A finding that is opened again keeps its note.", "field.unused")]
         return problems
 
 

@@ -94,7 +94,8 @@ class SummaryOut(serializers.Serializer[Any]):
     notes = serializers.ListField(child=serializers.CharField())
     warnings = serializers.ListField(child=serializers.CharField())
     unjudged = serializers.ListField(
-        child=serializers.CharField(), help_text="What the run could not judge; with one sentence it is incomplete."
+        child=serializers.CharField(),
+        help_text="The things that the run could not judge; with one sentence it is incomplete.",
     )
 
 

@@ -17,6 +17,7 @@ from catalog.reports.queries import report_rows
 from catalog.reports.run import access_answers, result_reader
 from catalog.reports.run.access_answers import AccessQuestion
 from policies.engine import families
+from policies.engine.wording import word_time
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
@@ -48,9 +49,7 @@ class AccessForm(forms.Form):
     def __init__(self, data: Any, run: Report, earlier_runs: Sequence[Report]) -> None:
         super().__init__(data if data.get("urn") else None, initial=data.dict())
         privilege_choices = [(name, families.display_privilege(name)) for name in run.parameters.get("privileges", ())]
-        run_choices = [
-            (str(earlier_run.pk), f"{earlier_run.requested_at:%Y-%m-%d %H:%M} UTC") for earlier_run in earlier_runs
-        ]
+        run_choices = [(str(earlier_run.pk), word_time(earlier_run.requested_at)) for earlier_run in earlier_runs]
         self.fields["privilege"].choices = privilege_choices  # type: ignore[attr-defined]  # a ChoiceField
         self.fields["since"].choices = run_choices or [("", "No earlier run yet")]  # type: ignore[attr-defined]
 

@@ -18,12 +18,11 @@ from catalog.reports.run import result_reader
 from catalog.reports.spec import ReportSpec
 from catalog.reports.tables import ResultTable
 from policies.engine.model import Actor
+from policies.engine.wording import word_time
 from policies.errors import NotFound
 from policies.http.guard import get_actor
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.list_and_form_pages import page_view
-
-_TIME_FORMAT = "%Y-%m-%d %H:%M"
 
 _DIFFERENCE_LABELS: dict[DifferenceKind, tuple[str, str]] = {
     "gained": ("Gained", "Nothing came"),
@@ -43,7 +42,7 @@ class CompareForm(forms.Form):
 
     def __init__(self, data: Any, other_runs: list[Report], spec: ReportSpec) -> None:
         super().__init__(data)
-        runs = [(str(item.pk), f"{item.requested_at.strftime(_TIME_FORMAT)} UTC") for item in other_runs]
+        runs = [(str(item.pk), word_time(item.requested_at)) for item in other_runs]
         self.fields["other"].choices = runs  # type: ignore[attr-defined]  # a ChoiceField
         self.fields["table"].choices = [(item.name, item.title) for item in spec.tables]  # type: ignore[attr-defined]
         self.is_valid()
@@ -140,4 +139,4 @@ def _build_rows(difference_rows: list[ReportRow], table: ResultTable, by: Actor)
 
 
 def _report_link(run: Report) -> dict[str, str]:
-    return {"url": reverse("report", args=[run.pk]), "when": run.requested_at.strftime(_TIME_FORMAT)}
+    return {"url": reverse("report", args=[run.pk]), "when": word_time(run.requested_at)}

@@ -121,7 +121,7 @@ class DecisionForm(forms.Form):
         label="Note",
         required=False,
         max_length=4000,
-        help_text="Why, for who comes after you. Accepting needs one.",
+        help_text="Reason (required to accept).",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 

@@ -102,7 +102,7 @@ def cancel_run(request: HttpRequest, id: UUID) -> HttpResponse:
     return list_and_form_pages.render_confirmation(
         request,
         title=f"Cancel {registry.get_spec(run).title}?",
-        text="What it has worked out so far is lost. Earlier results stay.",
+        text="Its work so far is lost. Earlier results stay.",
         label="Cancel report",
         cancel_url=reverse("report", args=[id]),
     )

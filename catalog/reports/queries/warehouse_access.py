@@ -27,7 +27,7 @@ class WarehouseRuns:
 
 @dataclass(frozen=True, slots=True)
 class AccessPosition:
-    """What one grantee has of one dataset: on what it is granted, the levels granted and declared, and the uses.
+    """The access of one grantee to one dataset: the object of the grant, the levels granted and declared, and the uses.
 
     `through` is the role by which a person has it, where the question is about one. `used` is the last use by such a
     grant, `people` how many hold the role that has it; None where nobody knows.

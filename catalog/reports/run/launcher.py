@@ -39,7 +39,7 @@ class JobCancelled(Exception):
 
 
 class WorkerStopping(Exception):
-    """What this worker does for a run ended because the worker shuts down."""
+    """The worker's part of a run ended because the worker shuts down."""
 
 
 def check_worker() -> None:

@@ -84,8 +84,8 @@ def _describe(run: Report, export: str, dialect: str, *, is_inverse: bool, by: A
     if is_inverse:
         yield (
             "Run it after the script of the repairs, whole, and only while nobody has changed the same things since. "
-            "What no statement takes back is said in a comment; a role that is made again has no other grants, and "
-            "who gives a grant back is its grantor, unless the statement names another one."
+            "A change that no statement takes back is said in a comment. A role that is made again has no other "
+            "grants. The account that gives a grant back is its grantor, unless the statement names another one."
         )
     else:
         yield "Run it as one who may grant and revoke all of this. Read it first: comments say what each part is about."

@@ -1,4 +1,4 @@
-"""What a snapshot of the database saw, exactly: every change that is not in it can be asked for later.
+"""The exact extent of a snapshot of the database: every change that is not in it can be asked for later.
 
 Changes are marked by their transaction (`catalog.models.ChangeMarker`). A transaction that was open when a snapshot was
 taken is not in it, although its number is smaller than those of others that are; so such numbers are kept as well.

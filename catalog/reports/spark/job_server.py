@@ -20,7 +20,7 @@ from catalog.reports.spark.shared_session import SharedSession
 
 
 class Program(Protocol):
-    """What a job's module has as PROGRAM."""
+    """The content of PROGRAM in a job's module."""
 
     def is_short(self, source: str) -> bool:
         """Whether the job ends before optimized compilation by Java pays."""

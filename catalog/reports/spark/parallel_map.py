@@ -1,8 +1,8 @@
 """Parallel map over parts in Spark's processes; each result is delivered as soon as its part is done.
 
 `range(0, n, 1, n)` is one part a task, without a shuffle or a hash, on every Spark: classic and Connect, 3.5 and 4. A
-function of one value spreads it, since `mapInArrow` refuses to be called without pandas (ADR 36). What all parts share,
-and the results, go through files, so that nothing waits for the slowest part, and only reduced results need memory.
+function of one value spreads it, since `mapInArrow` refuses to be called without pandas (ADR 36). The shared data and
+the results go through files, so that nothing waits for the slowest part, and only reduced results need memory.
 
 Garbage collection of cycles is paused while a part is computed: partitions make millions of objects and no cycles, and
 scanning them took half of the time.
@@ -33,7 +33,7 @@ _TASK_FILE = "task"
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """What every process needs once: the function, with all that it holds, and the parts."""
+    """The common needs of every process: the function, with all that it holds, and the parts."""
 
     compute: Callable[[Any], Iterable[Any]]
     parts: Sequence[Any]

@@ -1,6 +1,6 @@
 """Settings of a Spark session: what every session needs, and defaults for a Spark that this process starts itself.
 
-What users set in their `spark-defaults.conf` is left as they set it.
+Settings that users made in their `spark-defaults.conf` are left as they are.
 """
 
 import os

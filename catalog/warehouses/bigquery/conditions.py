@@ -1,6 +1,6 @@
 """Conditions of IAM bindings and deny rules, as far as a time and the name of a table decide them.
 
-What a condition comes to is two patterns of names of tables: those for which it surely holds, and those for which it
+The meaning of a condition is two patterns of names of tables: those for which it surely holds, and those for which it
 may hold. Where they differ, something decides of which an export tells nothing, such as a tag.
 """
 
@@ -25,7 +25,7 @@ _TEMPLATE_PATTERN = re.compile(r"([^{}]*)\{\w+\}([^{}]*)")
 
 
 class ConditionState(StrEnum):
-    """What a condition comes to when a run starts.
+    """The meaning of a condition when a run starts.
 
     OUTSIDE: it holds for no table. BY_NAME: for some. UNKNOWN: an export does not tell. BAD: it is no expression.
     """

@@ -11,7 +11,7 @@ _ONE_OBJECT = (
     "nothing is called missing on tables that it does not name. The commands of `manage.py exports sql bigquery` show "
     "all policies."
 )
-_AUTHORIZED = "Which views, routines and datasets read a dataset for others is in `bq show --format=json DATASET`."
+_AUTHORIZED = "The views, routines and datasets that read a dataset for others are in `bq show --format=json DATASET`."
 
 
 def find_coverage(layouts: frozenset[str]) -> ExportCoverage:

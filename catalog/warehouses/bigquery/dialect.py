@@ -99,7 +99,7 @@ class BigQueryDialect(Dialect):
         if (role := PROJECT_MEMBER_KINDS.get(_find_kind(difference["grantee"]))) is not None:
             project = difference["grantee"].partition(":")[2]
             return render_note(
-                f"Whoever has {role} on the project {project} has this: see who that is there. A dataset that they "
+                f"Holders of {role} on the project {project} have this: see who they are there. A dataset that they "
                 f"should not reach need not name {difference['grantee']}."
             )
         privileges = list_privileges(export, difference["bits"])

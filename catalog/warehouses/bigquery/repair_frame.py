@@ -1,4 +1,4 @@
-"""What stands around a script of repairs of BigQuery: each object is asked for its bindings, in its own region."""
+"""The frame of a script of repairs of BigQuery: each object is asked for its bindings, in its own region."""
 
 from catalog.warehouses.repair_script import Outcome, ScriptFrame, quote_literal, render_queries
 

@@ -54,7 +54,7 @@ def _collect_containers(rows: DataFrame) -> list[tuple[str, ...]]:
 def _list_entries(rows: DataFrame, containers: Sequence[tuple[str, ...]]) -> Sequence[DataFrame]:
     """Return who gets into each container, as rows that are not counted: their lines say more.
 
-    What is had on a catalog is had on all of its schemas. The owner gets in, by whatever name; so no container is open
+    A privilege on a catalog holds on all of its schemas. The owner gets in, by whatever name; so no container is open
     because nobody is named on it.
     """
     places = [

@@ -48,7 +48,7 @@ _STREAMING_TABLE = "STREAMING TABLE"
 #: Types of tables that have a word of their own in statements.
 VIEW_TYPES = ("VIEW", "MATERIALIZED VIEW")
 _FILE_WORDS = (READ_FILES, WRITE_FILES, "ALL PRIVILEGES", "MANAGE", "OWN", "OWNERSHIP")
-_LOCATION_PROBLEM = f"Which tables have their files there is not in it; {LOCATION_GRANTS}.sql says so."
+_LOCATION_PROBLEM = f"The tables that have their files there are not in it; {LOCATION_GRANTS}.sql says so."
 
 
 def _describe_grantee(name: str, privilege: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What stands around a script of repairs of Databricks, where each statement is in force at once."""
+"""The frame of a script of repairs of Databricks, where each statement is in force at once."""
 
 from catalog.warehouses.repair_script import Outcome, ScriptFrame, render_queries
 

@@ -1,4 +1,4 @@
-"""What stands around a script of repairs of PostgreSQL: a transaction, and a query about what it should change."""
+"""The frame of a script of repairs of PostgreSQL: a transaction, and a query about its effect."""
 
 from collections.abc import Sequence
 from importlib.resources import files

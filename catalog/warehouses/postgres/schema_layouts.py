@@ -1,6 +1,6 @@
 """The layouts of the system's own views: `information_schema`, `pg_roles`, `pg_auth_members` and views with owners.
 
-They are read as they always were. What they cannot show is said by `coverage`.
+They are read as they always were. Their gaps are said by `coverage`.
 """
 
 from pyspark.sql import DataFrame

@@ -1,4 +1,4 @@
-"""What repairs have to know of a source beside a difference: who granted what, who is in which role, what there is."""
+"""The facts about a source that repairs need beside a difference: grantors, members of roles, existing objects."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class SourceMembership:
 
 @dataclass(frozen=True, slots=True)
 class PostgresSource:
-    """What is known of a source.
+    """The known facts of a source.
 
     - `is_complete`: an object that is not among `relations` (type by key) does not exist.
     - `grants`: all of those on the objects on which some are not the owner's, or may be passed on.

@@ -1,4 +1,4 @@
-"""What stands around a script of repairs of Redshift: one transaction."""
+"""The frame of a script of repairs of Redshift: one transaction."""
 
 from catalog.warehouses.repair_script import Outcome, ScriptFrame, quote_literal, render_queries, unquote_names
 

@@ -1,4 +1,4 @@
-"""What repairs have to know of a source beside a difference: its schemas, and whether it names owners."""
+"""The facts about a source that repairs need beside a difference: its schemas, and whether it names owners."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from catalog.warehouses.warehouse import Export
 
 @dataclass(frozen=True, slots=True)
 class RedshiftSource:
-    """What is known of a source: its `external` schemas and those that everybody gets into, by their keys.
+    """The known facts of a source: its `external` schemas and those that everybody gets into, by their keys.
 
     `hides_entries`: nothing says who gets in. `hides_owners`: nothing says who owns tables.
     """

@@ -16,11 +16,11 @@ from catalog.warehouses.warehouse import ExportCoverage, Warehouse
 #: What an export cannot show that has none of these layouts.
 _LIMITS = (
     ((GRANTS_TO_ROLES,), "SHOW GRANTS shows one role, user or object; all grants are in GRANTS_TO_ROLES."),
-    ((SHOW_GRANTS,), "What shares give to other accounts is in SHOW GRANTS TO SHARE."),
-    (DATABASE_LAYOUTS, "Which databases were made from shares is in DATABASES: without it they are guessed."),
-    ((USERS,), "Which accounts there are is in USERS: only those that hold something are known."),
-    ((FUTURE_GRANTS,), "What is granted on future tables is in SHOW FUTURE GRANTS IN DATABASE, and IN SCHEMA."),
-    (SCHEMA_LAYOUTS, "Which schemas have managed access is in SCHEMATA."),
+    ((SHOW_GRANTS,), "The rights that shares give to other accounts are in SHOW GRANTS TO SHARE."),
+    (DATABASE_LAYOUTS, "The databases that were made from shares are in DATABASES: without it they are guessed."),
+    ((USERS,), "The accounts that exist are in USERS: only those that hold something are known."),
+    ((FUTURE_GRANTS,), "The grants on future tables are in SHOW FUTURE GRANTS IN DATABASE, and IN SCHEMA."),
+    (SCHEMA_LAYOUTS, "The schemas with managed access are in SCHEMATA."),
 )
 
 

@@ -1,6 +1,6 @@
 """Reads the grants and members of Snowflake: what each row gives, also beside what it says.
 
-Whoever has a privilege on a schema or database gets in; so somebody who owns one has two facts by one row. USAGE on a
+A privilege on a schema or database lets its holder in; so an owner of one has two facts by one row. USAGE on a
 database that was made from a share opens all of it, and MANAGE GRANTS everything.
 """
 
@@ -52,7 +52,7 @@ _GUESSED = "if it was made from a share: the export has nothing in it"
 
 @dataclass(frozen=True, slots=True)
 class _Inventory:
-    """What the rows of an export say together.
+    """The facts that the rows of an export give together.
 
     `databases` are those of its objects, `imported` those that are known to be made from shares, and `guessed` those
     in which the export has nothing. `closed` are the schemas and databases of its tables, if it says who gets in.

@@ -1,4 +1,4 @@
-"""What stands around a script of repairs of Snowflake, which commits each statement."""
+"""The frame of a script of repairs of Snowflake, which commits each statement."""
 
 from catalog.warehouses.repair_script import Outcome, ScriptFrame, render_queries
 

@@ -1,4 +1,4 @@
-"""What repairs have to know of an account beside a difference."""
+"""The facts about an account that repairs need beside a difference."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class PassedGrant:
 
 @dataclass(frozen=True, slots=True)
 class SnowflakeSource:
-    """What is known of an account.
+    """The known facts of an account.
 
     `entered` are the containers of which the export says who gets in, `objects` the names and types of objects by their
     keys, `imported` the databases that were made from shares, `managed` the owners of schemas with managed access by

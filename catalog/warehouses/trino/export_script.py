@@ -7,7 +7,7 @@ SCRIPT = ExportScript(
     package=__package__,
     begin="""
 # Makes the files of an export in the current folder: CATALOG=hive sh THIS_FILE
-# TRINO is the client with its options, such as "trino --server https://trino.example --user root". Whoever it signs in
+# TRINO is the client with its options, such as "trino --server https://trino.example --user root". Its account
 # has to see all grants: with the SQL standard of Hive these are users with the role admin. It reads no data of tables.
 set -eu
 """,

@@ -1,4 +1,4 @@
-"""What stands around a script of repairs of Trino, whose connectors have no transaction for grants."""
+"""The frame of a script of repairs of Trino, whose connectors have no transaction for grants."""
 
 from catalog.warehouses.repair_script import Outcome, ScriptFrame, quote_literal, render_queries, unquote_names
 

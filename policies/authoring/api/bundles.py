@@ -39,7 +39,7 @@ class BundleIn(strict_fields.StrictSerializer):
         default=False, help_text="With `prune`: no files mean delete everything."
     )
     take_over = strict_fields.StrictBoolean(default=False, help_text="Take what is managed from another source.")
-    release = strict_fields.StrictBoolean(default=False, help_text="Whatever the files hold is no longer managed.")
+    release = strict_fields.StrictBoolean(default=False, help_text="Everything in the files is no longer managed.")
     source = strict_fields.StrictString(  # type: ignore[assignment]  # the base has an attribute of this name
         required=False, allow_blank=True, max_length=MAX_SOURCE_LENGTH, help_text="The address of the files."
     )
@@ -63,11 +63,11 @@ class BundleChangeOut(serializers.Serializer[Any]):
 
 
 class BundlePlanOut(serializers.Serializer[Any]):
-    """What applying a bundle changes, and its effect (null where no policy and no guardrail changes)."""
+    """The changes of applying a bundle, and their effect (null where no policy and no guardrail changes)."""
 
     warnings = serializers.ListField(
         child=serializers.CharField(),
-        help_text="What to read first: many deletions, entries that are managed elsewhere, shared names.",
+        help_text="The first things to read: many deletions, entries that are managed elsewhere, shared names.",
     )
     policy_version = serializers.IntegerField(min_value=0)
     fingerprint = serializers.CharField()

@@ -74,7 +74,7 @@ class PolicyReplacedOut(PolicyDetailOut):
 
 
 class PolicyIn(strict_fields.StrictSerializer):
-    """A policy to be stored. What stands beside the document must agree with it.
+    """A policy to be stored. Members beside the document must agree with it.
 
     `lints`, `managed` and `replaced_version` of an answer are not read.
     """

@@ -46,11 +46,11 @@ STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 STEP_NUMBERS = tuple(str(number) for number in range(1, len(STEPS) + 1))
 
 _EFFECT_CHOICES = (
-    (datahub.ALLOW, "Allow", "Whom the policy is for may use its privileges."),
+    (datahub.ALLOW, "Allow", "These people get the privileges below."),
     (
         datahub.DENY,
         "Deny",
-        "Whom the policy is for may not use its privileges, even where other policies allow it: a deny always wins.",
+        "These people do not get the privileges below, even where other policies allow them: a deny always wins.",
     ),
 )
 _TIME_FIELDS = (

@@ -41,12 +41,15 @@ _STATE_SENTENCES = {
 
 
 def describe_policy(document: PolicyDocument) -> str:
-    """Return the sentence for a document; missing parts are worded as missing."""
+    """Return the sentence for a document; for one with missing parts, the choices that are left."""
     sentence = _PolicySentence(authorizer.load_names(urns=_sentence_urns(document)))
-    text = sentence.describe_deny(document) if is_deny(document) else sentence.describe_allow(document)
+    if missing_parts := sentence.list_missing_parts(document):
+        text = f"Not finished: choose {wording.join_words(missing_parts, 'and')}."
+    else:
+        text = sentence.describe_deny(document) if is_deny(document) else sentence.describe_allow(document)
     state_sentence = _STATE_SENTENCES.get(document.get("state") or "", "")
     validity = Validity(*(find_stored_instant(document.get(key)) for key in (_BEGINS, _ENDS)))
-    time_sentence = f" It counts {describe_validity(validity)}." if validity != UNLIMITED else ""
+    time_sentence = f" In effect {describe_validity(validity)}." if validity != UNLIMITED else ""
     return wording.capitalize(text) + time_sentence + state_sentence.format("denies" if is_deny(document) else "grants")
 
 
@@ -91,34 +94,33 @@ class _PolicySentence:
 
     names: Mapping[str, str]
 
+    def list_missing_parts(self, document: PolicyDocument) -> list[str]:
+        """Return the parts without which a policy gives and denies nothing."""
+        parts = [] if self._list_actor_phrases(document) else ["people"]
+        parts += [] if document.get("privileges") else ["privileges"]
+        criteria = [] if document.get("type") == datahub.PLATFORM else effective_criteria(document)
+        nouns = dict.fromkeys(_find_noun(item) for item in criteria if _lacks_values(item))
+        return [*parts, *(f"at least one {noun}" for noun in nouns)]
+
     def describe_allow(self, document: PolicyDocument) -> str:
         """Return the sentence of a policy that allows: who may do what on what."""
-        subject, privileges = self._describe_subject(document), self._join_privileges(document, "and")
-        main_clause = (
-            f"{subject or 'nobody yet'} may {privileges}"
-            if privileges
-            else f"{subject or 'nobody'} may do {'nothing' if subject else 'anything'} yet"
-        )
+        main_clause = f"{self._describe_subject(document)} may {self._join_privileges(document, 'and')}"
         return f"{main_clause} {self._describe_resources(document)}{self._describe_constraints(document, 'every')}."
 
     def describe_deny(self, document: PolicyDocument) -> str:
         """Return the sentences of a policy that denies: who may not do what on what, and whom that leaves alone."""
         phrases, privileges = self._list_actor_phrases(document), self._join_privileges(document, "or")
         scope = f"{self._describe_resources(document, 'anything')}{self._describe_constraints(document, 'any')}"
-        if not phrases:
-            return f"nobody is denied {privileges or 'anything'} yet {scope}."
-        if not privileges:
-            return f"this denies {wording.join_words(phrases, 'and')} nothing yet {scope}."
         exceptions = self._describe_exceptions(document)
         exception_sentence = f" It leaves out {exceptions}." if exceptions else ""
         main_clause = f"{self._describe_denied_subject(document, phrases)} {privileges}"
         return f"{main_clause} {scope}, even where other policies allow it.{exception_sentence}"
 
     def _describe_subject(self, document: PolicyDocument) -> str:
-        """Return the subject, with whom it excepts; '' without actors."""
+        """Return the subject, with the actors whom it excepts."""
         phrases, exceptions = self._list_actor_phrases(document), self._describe_exceptions(document)
         subject = wording.join_words(phrases, "and")
-        if not subject or not exceptions:
+        if not exceptions:
             return subject
         return f"{subject} except {exceptions}" if phrases == [_EVERYBODY] else f"{subject}, except {exceptions},"
 
@@ -208,11 +210,11 @@ class _PolicySentence:
         values = criterion.get("values") or ()
         if wording.get_property_label(field):
             texts = [wording.describe_value(value) or "nothing" for value in values[:_MAX_NAMED_VALUES]]
-            values_text = wording.join_words(texts, "or", len(values) - len(texts)) or "nothing yet"
+            values_text = wording.join_words(texts, "or", len(values) - len(texts)) or "nothing"
             return wording.word_property_clause(field, condition, values_text)
         words = wording.get_field_words(field)
         if not values:
-            return f"for whatever {words.noun}" if condition == "NOT_EQUALS" else f"of no {words.noun} yet"
+            return f"of any {words.noun}" if condition == "NOT_EQUALS" else f"of no {words.noun}"
         if condition == "STARTS_WITH":
             return f"whose {words.noun} begins with {self._join_names(values, 'or')}"
         phrase = words.selecting.format(self._join_names(values, "or"))
@@ -227,11 +229,21 @@ class _PolicySentence:
     def _owners_phrase(self, types: Sequence[str] | None) -> str:
         if types is None:
             return "its owners"
-        return f"its owners of the type {self._join_names(types, 'or')}" if types else "its owners of no type yet"
+        return f"its owners of the type {self._join_names(types, 'or')}" if types else "its owners of no type"
 
     def _join_names(self, values: Sequence[str], conjunction: str) -> str:
         visible_names = [self.names.get(value) or value or "nothing" for value in values[:_MAX_NAMED_VALUES]]
         return wording.join_words(visible_names, conjunction, len(values) - len(visible_names))
+
+
+def _lacks_values(criterion: PolicyDocument) -> bool:
+    """Whether a criterion matches nothing until it has a value."""
+    return not criterion.get("values") and criterion.get("condition") != "NOT_EQUALS"
+
+
+def _find_noun(criterion: PolicyDocument) -> str:
+    field = str(criterion.get("field") or "")
+    return f"value for {label}" if (label := wording.get_property_label(field)) else wording.get_field_words(field).noun
 
 
 def _is_type_criterion(criterion: PolicyDocument) -> bool:

@@ -43,12 +43,10 @@ def build_page_context(document: PolicyDocument) -> dict[str, Any]:
 def describe_policy(document: PolicyDocument) -> str:
     """Return the sentence for a document: its roles, and the number of statements of each effect."""
     roles = list(document.get("roles") or ())
+    if not roles:
+        return "Not finished: choose roles."
     names = authorizer.load_names(urns=set(roles[:_MAX_NAMED_ROLES]))
-    subject = (
-        f"Holders of {_join_names((names.get(urn, urn) for urn in roles[:_MAX_NAMED_ROLES]), len(roles))}"
-        if roles
-        else "Nobody yet"
-    )
+    subject = f"Holders of {_join_names((names.get(urn, urn) for urn in roles[:_MAX_NAMED_ROLES]), len(roles))}"
     kinds = [str(item.get("effect") or "allow").lower() for item in document["statements"]]
     allow, deny = (
         _count_phrase(kinds.count(kind), kind, verb) for kind, verb in (("allow", "allows"), ("deny", "denies"))

@@ -102,7 +102,7 @@ def restore(request: HttpRequest, urn: str, number: int) -> HttpResponse:
         losses=lambda: version_diff.describe_changes(changes),
         effect=lambda: describe_policy_changes(changes=[PutPolicy(urn, draft)], by=get_actor(request)),
         title=f"Restore version {number} of {policy.name}?",
-        text=f"The policy says again what it said in version {number}. What it says now stays in its history.",
+        text=f"The policy says again what it said in version {number}. Its present text stays in its history.",
         label="Restore this version",
         kind="primary",
         cancel_url=reverse("policy-history", args=[urn]),

@@ -1,4 +1,4 @@
-"""What a new policy starts with: the copy or template that an address names."""
+"""The start of a new policy: the copy or template that an address names."""
 
 from django.http import QueryDict
 

@@ -1,4 +1,4 @@
-"""What a draft would decide if it were stored now: nothing unless it is active and within its time."""
+"""The decision of a draft if it were stored now: nothing unless it is active and within its time."""
 
 from collections.abc import Collection
 

@@ -17,6 +17,7 @@ from policies.engine.errors import MAX_PROBLEMS, Problem, limit_problems
 from policies.engine.families import datahub, datahub_fields, datazone, vocabulary
 from policies.engine.families.validity import read_stored_instant
 from policies.engine.model import Statement, StatementOrigin
+from policies.engine.wording import get_field_words
 from policies.pdp import display_names
 from policies.pdp.ports import facet_source
 
@@ -102,7 +103,7 @@ def _lint_deny(document: PolicyDocument) -> Iterator[Problem]:
             "actors.everybody_denied",
             "/actors/allUsers",
             f"This denies {_join_privileges(privileges)} to all users without exception, administrators and yourself "
-            "included; no other policy can give it back. Except whoever should keep it.",
+            "included; no other policy can give it back. Add those who should keep it to the exceptions.",
         )
     registry = vocabulary.load_datahub()
     for index, name in enumerate(document.get("privileges") or ()):
@@ -110,7 +111,7 @@ def _lint_deny(document: PolicyDocument) -> Iterator[Problem]:
             yield Problem(
                 "privilege.wider_left",
                 f"/privileges/{index}",
-                f"Whoever has {wider_name} keeps it, although it includes {name}: a deny of {name} alone does not "
+                f"Holders of {wider_name} keep it, although it includes {name}: a deny of {name} alone does not "
                 f"take it away. Deny {wider_name}, too, if that is not meant.",
             )
 
@@ -178,8 +179,14 @@ def _lint_resources(document: PolicyDocument) -> Iterator[Problem]:
             new_name = criterion["field"].removeprefix("RESOURCE_")
             yield Problem("field.deprecated", f"{pointer}/field", f"This is the old name of {new_name}.")
         if not criterion["values"]:
-            effect = "always" if criterion.get("condition") == "NOT_EQUALS" else "never"
-            yield Problem("values.none", f"{pointer}/values", f"Without values this criterion {effect} holds.")
+            yield Problem("values.none", f"{pointer}/values", _describe_missing_values(criterion))
+
+
+def _describe_missing_values(criterion: PolicyDocument) -> str:
+    """Return the effect of a criterion without values, and the way out."""
+    noun = get_field_words(criterion["field"]).noun
+    outcome = "has no effect" if criterion.get("condition") == "NOT_EQUALS" else "matches nothing"
+    return f"Choose at least one {noun}, or remove this condition; until then it {outcome}."
 
 
 def _deprecation_problem(name: str, *, is_read: bool) -> Problem:

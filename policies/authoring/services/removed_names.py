@@ -1,7 +1,7 @@
 """Deleted names, taken out of what was given to them: the work of a task after a deletion.
 
 A user, group or role leaves the actors of policies that allow something, as new versions, and stays in denies and
-exclusions. What documents refer to leaves the documents. One entry in the record of changes counts both.
+exclusions. Documents lose the names that refer to something deleted. One entry in the record of changes counts both.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ _POLICIES, _DOCUMENTS = "policies", "documents"
 def remove_names(*, again: Collection[str] = ()) -> int:
     """Remove every deleted name that waits for it from what names it, and these of them `again`.
 
-    Returns the number of names that something named. What another write adds meanwhile is left to the next run.
+    Returns the number of names that something named. Additions by another write meanwhile are left to the next run.
     """
     names = set(Tombstone.objects.filter(is_pending=True).values_list("urn", flat=True)) | Tombstone.find(again)
     if not names:

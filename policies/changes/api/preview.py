@@ -61,7 +61,7 @@ class ChangedAccessOut(serializers.Serializer[Any]):
 
 
 class ChangeSideOut(TallyOut):
-    """What is gained, or lost; `items` are the largest, as many as `limit`."""
+    """The gains, or the losses; `items` are the largest, as many as `limit`."""
 
     by_privilege = serializers.DictField(child=TallyOut())
     items = ChangedAccessOut(many=True)
@@ -169,7 +169,7 @@ class ReplayOut(serializers.Serializer[Any]):
 
 
 class PreviewOut(serializers.Serializer[Any]):
-    """What the changes would give and take. Unless `is_exact`, the numbers are what was found in the time there is."""
+    """The gains and losses of the changes. Unless `is_exact`, the numbers are what was found in the time there is."""
 
     policy_version = serializers.IntegerField(min_value=0)
     is_exact = serializers.BooleanField()

@@ -1,1 +1,1 @@
-"""What changes would give and take, in sentences."""
+"""The effect of changes, in sentences."""

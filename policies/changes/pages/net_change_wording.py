@@ -47,12 +47,12 @@ _Verbs = tuple[str, str]
 
 _Rest = TypeVar("_Rest", bound=Hashable)
 
-NOBODY = "Nobody gains or loses anything on what the catalog holds today, every other policy considered."
+NOBODY = "No one's access changes today (other policies included)."
 #: For readers who may not learn what others hold on the platform.
-NOBODY_ON_ENTITIES = "Nobody gains or loses anything on the entities that the catalog holds today."
-REST = "Not everybody, or not every privilege, is named here."
-CONCEALED = "These are numbers: who it is, people see who may check the access of others (Check Access)."
-NOBODY_COUNTED = "Among those who are counted nobody gains or loses anything."
+NOBODY_ON_ENTITIES = "No one's access to the entities of today's catalog changes."
+REST = "More people or privileges are affected than are named here."
+CONCEALED = "Only numbers are shown: names need the privilege Check Access."
+NOBODY_COUNTED = "No one's access changes among the people who are counted."
 NOT_EXACT = (
     "There is too much to count it all here: these are the numbers of at most the first"
     f" {MAX_ENTITIES:,} entities and {MAX_PEOPLE:,} people."

@@ -32,7 +32,8 @@ _DECISION_FILTERS = ("actor", "privilege", "resource", "decision", "door", "sinc
 class ChangeEventOut(serializers.Serializer[Any]):
     """One write: the object before and after; null for something new or gone.
 
-    What names something that the caller may not view is concealed: who did it and when is shown, and nothing else.
+    An event that names something that the caller may not view is concealed: its actor and time are shown, and nothing
+    else.
     """
 
     id = serializers.IntegerField()

@@ -79,7 +79,8 @@ class NearMatchOut(ReasonOut):
 
     lacks = FailedConditionOut(many=True)
     opens_more = OpeningOut(
-        allow_null=True, help_text="What would be open beside the question if it applied; null if nothing more."
+        allow_null=True,
+        help_text="Privileges beside the question that would be open if it applied; null if there are none.",
     )
 
 
@@ -167,7 +168,7 @@ class AllowedActorsOut(ActorUrnsOut):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Return the fields, with `except`, which is no name of a class attribute in Python."""
-        exceptions = ActorUrnsOut(help_text="Whom a deny or an exclusion takes out of these.")
+        exceptions = ActorUrnsOut(help_text="The people whom a deny or an exclusion takes out of these.")
         return {**super().get_fields(), "except": exceptions}
 
 

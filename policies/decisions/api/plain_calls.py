@@ -1,7 +1,7 @@
 """Plain calls of authorize and authorize/batch: answered from the bytes of the body, without the request of DRF.
 
 Plain are questions of a privilege or operation with at most a user and the URN of a resource, which is what nearly all
-callers send. Whatever else is sent, and whatever is refused, is left to the view.
+callers send. Other bodies, and refused ones, are left to the view.
 """
 
 import time

@@ -36,7 +36,7 @@ _NOT_RECORDED = "Nothing is recorded."
 
 
 class ChangeSentences(NamedTuple):
-    """What happened, and what stands in place of a state before and of one after it."""
+    """The event, and the words in place of a state before and of one after it."""
 
     event: str
     before: str

@@ -1,6 +1,6 @@
 """Names in a question of a page that nothing is known by, or that do not fit: an error at the field, with similar ones.
 
-What the viewer may not view counts as unknown, and is never suggested.
+Names that the viewer may not view count as unknown, and are never suggested.
 """
 
 import difflib

@@ -1,6 +1,6 @@
 """Validity: the time in which something counts, from its beginning up to its end (api-next.md section 1).
 
-Nothing here reads a clock. What begins and what ends is written on time (`policies.pdp.due_changes`).
+Nothing here reads a clock. Begins and ends are written on time (`policies.pdp.due_changes`).
 """
 
 import re

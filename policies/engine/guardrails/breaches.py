@@ -29,7 +29,7 @@ _TIME_IS_OVER = "There was not enough time to show it."
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """What breaks a rule: a policy that lets people use a privilege on something.
+    """A breach of a rule: a policy that lets people use a privilege on something.
 
     `privilege` is the one that they hold, `asked_privilege` that of the rule: the same, or one in whose place it is
     accepted. `question` is an example that `decide` allows; of *no policy*, where denies refuse it, one that a policy

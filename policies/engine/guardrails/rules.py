@@ -54,7 +54,7 @@ _MAX_ALWAYS_PAIRS = 100
 
 @dataclass(frozen=True, slots=True)
 class RuleScope:
-    """What a rule is about: any of these privileges, on what the selector covers."""
+    """The subject of a rule: any of these privileges, on the entities that the selector covers."""
 
     privileges: frozenset[str]
     resources: Selector = EVERYTHING
@@ -65,7 +65,7 @@ _NAMES_EVERYBODY = ActorMatch(frozenset({EVERYONE}))
 
 @dataclass(frozen=True, slots=True)
 class RulePeople:
-    """Whom a rule is about: whom the clause names, or, as a complement, everybody else."""
+    """The people of a rule: those whom the clause names, or, as a complement, everybody else."""
 
     match: ActorMatch = _NAMES_EVERYBODY
     is_complement: bool = False

@@ -1,7 +1,7 @@
 """Terms about one question before and after a change, by one person of whom it is known who that is.
 
-What an entity carries is free and the same on both sides, but for owners that the change names, and for the groups of
-people whose accounts are asked about.
+The facts of an entity are free and the same on both sides, but for owners that the change names, and for the groups
+of people whose accounts are asked about.
 """
 
 from collections.abc import Iterable, Iterator

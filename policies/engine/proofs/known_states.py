@@ -1,6 +1,6 @@
 """States of the world of which more is known than policies: who there is, in which groups, and who owns what.
 
-What nobody says is free: entities there could be, what they carry, and further owners of those that are named.
+Unnamed facts are free: entities there could be, their facts, and further owners of those that are named.
 """
 
 from collections.abc import Collection, Mapping

@@ -36,7 +36,7 @@ _Obstacle = tuple[int, Statement]
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a change may give: one person privileges, and what they imply, on each of some places.
+    """The privileges that a change may give: one person these, and those that they imply, on each of some places.
 
     A place is an entity, or None: the platform, where its privileges are held whatever entity a question names.
     """

@@ -6,7 +6,7 @@ from policies.engine.model import SYSTEM_ACTOR, Actor
 
 
 class People:
-    """Active people with their groups and roles, each set of them as one integer. What is known of them is free."""
+    """Active people with their groups and roles, each set of them as one integer. Their facts are free."""
 
     def __init__(self, actors: Iterable[Actor]) -> None:
         self._actors = tuple(actor for actor in actors if actor.is_active and actor.urn != SYSTEM_ACTOR)

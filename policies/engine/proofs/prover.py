@@ -29,7 +29,7 @@ CLOCK_FACTOR = 5
 
 @dataclass(frozen=True, slots=True)
 class AccessScope:
-    """Whom and what a proof is about: these actors, any of these privileges, on what the selector covers.
+    """The limits of a proof: these actors, any of these privileges, on the entities that the selector covers.
 
     With `people` only these, with the groups and roles that they have; else everybody there could be.
     """
@@ -80,7 +80,7 @@ def gives_only_this(
 ) -> Proof:
     """Prove whether a change gives this actor these privileges on this entity at most, and nobody anything else.
 
-    What the privileges imply is given with them; an entity of None is the platform. Asked are the people of both
+    Implied privileges are given with them; an entity of None is the platform. Asked are the people of both
     states, who have to be the same people, about everything that a catalog could hold; what is known of accounts and
     owners counts. The example of a no is allowed after the change, and refused before it (`earlier`). Rows, columns and
     paths are not compared: where more of these may be seen of something else, the answer is unknown.

@@ -1,8 +1,8 @@
 """Terms about one resource of a question: whether there is one, its type, its URN and its facets.
 
-What the terms leave open is what the catalog could hold: an entity has any domains, tags, owners and properties; a
-container, domain, term, term group or instance has itself and any ancestors in its own field (rules/datahub.md a.4); a
-type alone has nothing but the properties that the question says. So the solver finds no facts that no catalog has.
+The terms leave open everything that the catalog could hold: an entity has any domains, tags, owners and properties; a
+container, domain, term, term group or instance has itself and any ancestors in its own field (rules/datahub.md a.4);
+a type alone has nothing but the properties that the question says. So the solver finds no facts that no catalog has.
 """
 
 import re

@@ -25,8 +25,8 @@ _WORD_END = re.compile(r"(?<=[a-z])(?=[A-Z])")
 NOTHING_NEW = "This change gives nobody anything new, whatever is in the catalog."
 NOTHING_TAKEN = "It takes nothing from anybody, whatever is in the catalog."
 NOTHING_CHANGED = "This change gives nobody anything new and takes nothing from anybody, whatever is in the catalog."
-GAIN_UNKNOWN = "What this may give beyond the catalog of today could not be proved."
-LOSS_UNKNOWN = "What this may take beyond the catalog of today could not be proved."
+GAIN_UNKNOWN = "We could not check the effect of added access on entities that the catalog may hold later."
+LOSS_UNKNOWN = "We could not check the effect of removed access on entities that the catalog may hold later."
 
 
 def describe_proofs(allows_more: Proof, allows_less: Proof, names: Mapping[str, str]) -> list[str]:

@@ -20,7 +20,7 @@ Listener = Callable[[str, int, bool], None]
 
 
 class TextForm(NamedTuple):
-    """What a value of a field looks like, and what the beginning of one does."""
+    """The shape of a value of a field, and of the beginning of one."""
 
     value: re.Pattern[str]
     prefix: re.Pattern[str]

@@ -1,6 +1,6 @@
 """Proofs about one privilege and people there are: who may use it after a change and could not before.
 
-A state of the world is a snapshot and people as they are in it. What entities carry, and who owns them, is free. A
+A state of the world is a snapshot and people as they are in it. The facts and owners of entities are free. A
 proof is made for one person, and then holds for all whom the same statements concern in the same manner: so a search
 takes one proof for each manner, and not one for each person. Nobody's own account is asked about. Raises
 ProofUnavailable without a solver, TimeOver when the time is over, and ProofContradiction if solver and `decide` do not

@@ -1,4 +1,4 @@
-"""What proofs answer: a verdict, an example, and the statements that a negative answer rests on."""
+"""The answers of proofs: a verdict, an example, and the statements that a negative answer rests on."""
 
 from dataclasses import dataclass
 from enum import StrEnum

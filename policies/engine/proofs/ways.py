@@ -60,7 +60,7 @@ class Way:
 def list_ways(privilege: str) -> tuple[Way, ...]:
     """Return the ways to use a privilege, the privilege itself first.
 
-    What implies it is none of them: whoever has that has the privilege, too.
+    Privileges that imply it are none of them: their holders have the privilege, too.
     """
     ways = {_Acceptance(privilege, None): Way(privilege, privilege)}
     info = vocabulary.load_datahub().get(privilege)

@@ -11,7 +11,7 @@ SqlNode = exp.Expr
 
 
 class Kind(Enum):
-    """What a value is; ANY where only the table knows."""
+    """The type of a value; ANY where only the table knows."""
 
     ANY = "a column"
     NULL = "null"

@@ -66,7 +66,7 @@ class EventStreamParameters(strict_fields.StrictSerializer):
 
 
 class OutboxEventOut(serializers.Serializer[Any]):
-    """One event, which is one line. What names something that the caller may not view is left out."""
+    """One event, which is one line. An event that names something that the caller may not view is left out."""
 
     id = serializers.CharField(help_text="Its place in the stream, for `after`.")
     time = serializers.DateTimeField()

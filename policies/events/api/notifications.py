@@ -16,7 +16,7 @@ TAG = "notifications"
 
 
 class NoticeOut(serializers.Serializer[Any]):
-    """What the caller is told: a title, a text, and the path of the page it is about."""
+    """One notice to the caller: a title, a text, and the path of the page it is about."""
 
     id = serializers.IntegerField()
     type = serializers.CharField(help_text="The type of the event, or a noun and `.ending` for what ends soon.")
@@ -50,7 +50,7 @@ class NoticeListFilters(PageParameters):
 
 
 class OwnNoticesView(ApiView):
-    """What the views of the caller's notices share."""
+    """The common part of the views of the caller's notices."""
 
     @property
     def _user_id(self) -> int:

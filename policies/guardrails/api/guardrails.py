@@ -22,7 +22,7 @@ TAG = "guardrails"
 
 
 class BreachOut(serializers.Serializer[Any]):
-    """What breaks a guardrail: a policy and the people whom it lets use the privilege, or who or how many lack it.
+    """A breach of a guardrail: a policy and the people whom it lets use the privilege, or who or how many lack it.
 
     `example` is what `authorize` would say of entities made like it (of `no_policy`, where denies refuse it, what the
     policy says); `other` is that of the second part of `not_both`.

@@ -36,7 +36,7 @@ def _build_parts() -> dict[str, DataHubDraft]:
 class GuardrailDraft:
     """A guardrail being edited. With `rule_text` it is written as JSON, and the parts wait.
 
-    What the chosen kind of rule does not use is kept for the case that another kind is chosen again.
+    Fields that the chosen kind of rule does not use are kept for the case that another kind is chosen again.
     """
 
     name: str = ""

@@ -27,10 +27,10 @@ KIND_LABELS = {
     RuleKind.NO_POLICY: "No policy may speak to",
 }
 _KIND_HELP = {
-    RuleKind.NEVER: "Whatever policies, groups and roles say, and whatever the catalog will hold.",
+    RuleKind.NEVER: "No one, regardless of policies, groups and roles, and of entities added to the catalog later.",
     RuleKind.ALWAYS: "Each of the users chosen, on all of it that there is.",
     RuleKind.AT_LEAST: "So many active people hold privileges on the platform.",
-    RuleKind.NOT_BOTH: "Whoever may use something of the one may use nothing of the other: segregation of duties.",
+    RuleKind.NOT_BOTH: "No one may hold privileges from both lists (segregation of duties).",
     RuleKind.NO_POLICY: "No single policy gives this to those people, whatever denies take away again.",
 }
 _AUDIENCES = {

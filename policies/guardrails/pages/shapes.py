@@ -43,7 +43,7 @@ def _is_audience(actors: Any) -> bool:
 
 
 def _is_people(actors: Any) -> bool:
-    """Whether these are lists of actors, and members of groups; nothing at all is nobody yet."""
+    """Whether these are lists of actors, and members of groups; None: no one is chosen."""
     if actors is None:
         return True
     return (

@@ -1,6 +1,6 @@
 """Writes of guardrails, and their judgment as a whole. Each needs MANAGE_GUARDRAILS.
 
-What already breaks a guardrail when it is written is stored with it, and listed. One that nothing can satisfy is
+Breaches at the time of a guardrail's own write are stored with it, and listed. One that nothing can satisfy is
 refused.
 """
 

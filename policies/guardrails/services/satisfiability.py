@@ -12,7 +12,7 @@ from policies.engine.guardrails.rules import Rule, RuleKind, read_rule
 from policies.engine.model import Actor, Effect
 from policies.engine.snapshot import Snapshot
 from policies.models import Guardrail, Policy, User
-from policies.pdp import snapshot_store
+from policies.pdp import authorizer, snapshot_store
 from policies.writes.guardrail_check import serialize_judgment
 from policies.writes.guardrail_judgment import GuardrailJudge
 from policies.writes.guardrail_worlds import JudgedWorld
@@ -24,7 +24,7 @@ def find_unsatisfiable(rule: Rule, *, urn: str = "") -> list[Problem]:
     """Return why nothing that people could change would satisfy a rule; `urn` is the guardrail that has it."""
     if overlap := find_overlap(rule):
         detail = (
-            f"Whoever may use {overlap} on what both parts are about breaks this alone. Say never, or keep the two "
+            f"A person with {overlap} on entities of both parts breaks this alone. Say never, or keep the two "
             "parts apart."
         )
         return [Problem(_CODE, "/rule/not_both/second", detail)]
@@ -84,11 +84,13 @@ def _find_fixed_breaches(rule: Rule) -> Iterator[Problem]:
     judgment = judge.judge(policies=urns)
     fields = {RuleKind.NEVER: ("actors", "everybody_except"), RuleKind.NOT_BOTH: ("except", "except")}
     member, way_out = fields[rule.kind]
-    for breach in serialize_judgment(judgment, limit=1):
-        detail = (
-            f"The policy {breach['policy']}, which cannot be changed, gives this to {breach['people'][0]}: leave them "
-            f"out with {way_out}."
-        )
+    breaches = list(serialize_judgment(judgment, limit=1))
+    names = authorizer.load_names(
+        urns={urn for breach in breaches for urn in (breach["policy"], *breach["people"][:1])}
+    )
+    for breach in breaches:
+        policy, person = (names.get(urn) or urn for urn in (breach["policy"], breach["people"][0]))
+        detail = f'"{policy}" is built in and gives this to {person}. Add {person} to the exceptions ({way_out}).'
         yield Problem(_CODE, f"/rule/{rule.kind}/{member}", detail)
 
 

@@ -59,14 +59,14 @@ class ProblemOut(serializers.Serializer[Any]):
 
 
 STATUS_DESCRIPTIONS = {
-    400: "What was sent is wrong; `errors` names every problem.",
+    400: "The request is wrong; `errors` names every problem.",
     401: "Nobody is signed in, or the token is not valid.",
     403: "The caller may not do this; `missing` and `missing_any` name the privileges.",
     404: "There is no such object.",
     405: "The path does not support this method.",
     406: "The answer is not available in a media type that the caller accepts.",
-    409: "What is stored contradicts this: a name that is taken, or something still in use.",
-    410: "What the cursor points at was deleted; `oldest` is where the rest begins.",
+    409: "The stored state contradicts this: a name that is taken, or something still in use.",
+    410: "The event that the cursor points at was deleted; `oldest` is where the rest begins.",
     412: "The object has moved on since the version in If-Match.",
     413: "The body is too large.",
     415: "The body is not application/json.",

@@ -6,13 +6,16 @@ other hosts.
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import get_resolver
+from django.utils.safestring import SafeString
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -21,6 +24,19 @@ from policies.http.api import openapi_docs
 from policies.http.guard import API, public, signed_in
 
 Endpoint = tuple[str, str, str, Any]
+
+#: Tasks of readers, in the order of the page, with the tags of their operations; other tags come last.
+_TASKS = (
+    ("Ask who may do what", ("authorize", "who", "what", "granted-privileges", "render", "operations")),
+    ("Write policies", ("policies", "preview", "guardrails", "bundles")),
+    ("Ask for access and decide", ("requests", "approval rules")),
+    ("People, groups and roles", ("people", "tokens")),
+    ("Entities and warehouses", ("entities", "grants", "external roles", "connections")),
+    ("Prove and follow", ("reports", "audit", "events", "notifications", "status")),
+)
+_OTHER_TASK = "More"
+#: Addresses of the site under which the page is kept ready: a site has one or two.
+_MAX_ADDRESSES = 4
 
 _EXAMPLE_VALUES = {"string": "…", "integer": 1, "boolean": True, "number": 1.0}
 
@@ -71,9 +87,10 @@ def serve_document(_request: HttpRequest) -> HttpResponse:
 @signed_in.with_channel(API)
 def show_docs(request: HttpRequest) -> HttpResponse:
     """Show every operation with its shapes and a command to try it with."""
-    document = generate_document()
     base_url = request.build_absolute_uri("/").rstrip("/")
-    return render(request, "api/docs.html", {"groups": _group_operations(document, base_url), "info": document["info"]})
+    return render(
+        request, "api/docs.html", {"operations": _render_operations(base_url), "info": generate_document()["info"]}
+    )
 
 
 class DocumentGenerator(SchemaGenerator):
@@ -88,13 +105,21 @@ class DocumentGenerator(SchemaGenerator):
         return document
 
 
+@cache
 def generate_document() -> dict[str, Any]:
-    """Return the document."""
+    """Return the document, which does not change while a process runs."""
     generator = DocumentGenerator()  # type: ignore[no-untyped-call]  # drf-spectacular leaves it untyped
     return generator.get_schema(request=None, public=True)
 
 
+@lru_cache(maxsize=_MAX_ADDRESSES)
+def _render_operations(base_url: str) -> SafeString:
+    """Return the operations as HTML, with commands for a site at this address."""
+    return render_to_string("api/_operations.html", {"tasks": _group_operations(generate_document(), base_url)})
+
+
 def _group_operations(document: Mapping[str, Any], base_url: str) -> list[dict[str, Any]]:
+    """Return the groups of operations by task: [{title, groups: [{id, title, operations}]}]."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -102,10 +127,21 @@ def _group_operations(document: Mapping[str, Any], base_url: str) -> list[dict[s
                 groups.setdefault(operation["tags"][0], []).append(
                     _build_operation(document, base_url, path, method, operation)
                 )
+    listed_tags = {tag for _, tags in _TASKS for tag in tags}
+    tasks = (*_TASKS, (_OTHER_TASK, tuple(sorted(groups.keys() - listed_tags))))
     return [
-        {"name": name, "title": name.replace("-", " ").capitalize(), "operations": operations}
-        for name, operations in sorted(groups.items())
+        {"title": title, "groups": [_build_group(tag, groups[tag]) for tag in tags if tag in groups]}
+        for title, tags in tasks
+        if not groups.keys().isdisjoint(tags)
     ]
+
+
+def _build_group(tag: str, operations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "id": tag.replace(" ", "-"),
+        "title": tag.replace("-", " ").capitalize(),
+        "operations": operations,
+    }
 
 
 def _build_operation(

@@ -1,4 +1,4 @@
-"""What changes would give and take, in sentences, for the pages of every room that ask before a change is made.
+"""The effect of changes, in sentences, for the pages of every room that ask before a change is made.
 
 The room of policies previews changes, and asks the services of people for it; pages of people therefore reach it by the
 name in the registry `ports`.

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _GONE = "This draft is no longer there."
 _OTHER_USER = (
-    "Somebody else has signed in since this form was opened. What was typed is kept for the account that typed it."
+    "Somebody else has signed in since this form was opened. "
+    "The text that was typed is kept for the account that typed it."
 )
 _OLD_FORM = "You have signed in since this form was opened, so nothing was saved yet. Here it is as you left it."
 

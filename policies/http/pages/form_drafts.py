@@ -26,7 +26,7 @@ _FOREIGN_FORM = "This form was opened by another account. Open it again to use i
 
 @dataclass(slots=True)
 class FormDraft:
-    """What one request has to do with drafts of its form.
+    """The handling of drafts of a form in one request.
 
     `ticket` is that of a posted form; forms that programs send have none, and are answered at once. `row` is the draft
     that is shown (GET) or was kept (POST). The page answers a posted form that it shows again with a redirect to its

@@ -1,4 +1,4 @@
-"""What every picker of a form does: read ticked boxes and pasted lines, keep them after an error, and name errors."""
+"""The common part of pickers: read ticked boxes and pasted lines, keep them after an error, and name errors."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence

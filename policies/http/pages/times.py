@@ -85,11 +85,11 @@ def describe_times(form: forms.Form) -> list[str]:
         return []
     is_pending = validity.find_phase(timezone.now()) is Phase.PENDING
     suffix = " Nothing changes until it begins: this is what it would give today." if is_pending else ""
-    return [f"It counts {describe_validity(validity)}.{suffix}"]
+    return [f"In effect {describe_validity(validity)}.{suffix}"]
 
 
 def describe_validity(validity: Validity) -> str:
-    """Return the time in words, as "from 2026-12-01 00:00 UTC until 2027-01-01 00:00 UTC"; '' for any time."""
+    """Return the time in words, as "from 1 Dec 2026, 00:00 UTC until 1 Jan 2027, 00:00 UTC"; '' for any time."""
     bounds = (("from", validity.begins), ("until", validity.ends))
     return " ".join(f"{word} {format_instant(instant)}" for word, instant in bounds if instant is not None)
 
@@ -102,9 +102,10 @@ def format_input(instant: datetime) -> str:
 
 
 def format_instant(instant: datetime) -> str:
-    """Return an instant in words."""
-    timespec = "seconds" if instant.second or instant.microsecond else "minutes"
-    return f"{instant.astimezone(UTC).replace(tzinfo=None).isoformat(' ', timespec)} UTC"
+    """Return an instant in words, as "11 Dec 2026, 18:00 UTC"."""
+    seconds = f":{instant:%S}" if instant.second or instant.microsecond else ""
+    moment = instant.astimezone(UTC)
+    return f"{moment.day} {moment:%b %Y, %H:%M}{seconds} UTC"
 
 
 def build_times_badge(validity: Validity, phase: Phase) -> dict[str, str] | None:
@@ -113,7 +114,7 @@ def build_times_badge(validity: Validity, phase: Phase) -> dict[str, str] | None
         return {
             "label": f"Begins {format_instant(validity.begins)}",
             "kind": "warning",
-            "title": f"It counts {describe_validity(validity)}.",
+            "title": f"In effect {describe_validity(validity)}.",
         }
     if validity.ends is not None:
         return {"label": f"Ends {format_instant(validity.ends)}", "kind": "info", "title": "It ends by itself."}

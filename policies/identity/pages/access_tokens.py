@@ -6,6 +6,7 @@ from functools import partial
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from policies.engine.wording import word_time
 from policies.errors import NotFound
 from policies.http.guard import get_actor, needs, signed_in
 from policies.http.pages import list_and_form_pages
@@ -98,7 +99,7 @@ def revoke_token(request: HttpRequest, token_id: uuid.UUID) -> HttpResponse:
         back_url = account_url(token.user)
     else:
         back_url = reverse("profile" if request.GET.get("back") == "profile" else "tokens")
-    last_use = f"last used on {token.last_used:%Y-%m-%d at %H:%M} UTC" if token.last_used else "never used"
+    last_use = f"last used on {word_time(token.last_used)}" if token.last_used else "never used"
     return ask_and_act(
         request,
         partial(access_tokens.revoke, token_id=token_id),

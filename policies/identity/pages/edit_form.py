@@ -23,7 +23,7 @@ from policies.writes import change_log_queries, unit_of_work
 #: Maximum number of recent change events searched for the facts that an edit began with.
 _MAX_RECENT_EVENTS = 50
 
-_REMOVED = "It was removed in the meantime. What you typed is shown below."
+_REMOVED = "It was removed in the meantime. Your text is shown below."
 
 #: Facts without a form field → label in the comparison.
 _EXTRA_LABELS = {"state": "State", "origin": "Origin"}

@@ -188,7 +188,7 @@ class InviteForm(forms.Form):
         "Role",
         [],
         required=False,
-        help_text="Whoever signs up with the link gets this role. It replaces the roles of an existing account.",
+        help_text="People who sign up with the link get this role. It replaces the roles of an existing account.",
     )
     duration = _choice_field("Valid for", [(name, _DURATION_LABELS[name]) for name in LIFETIMES], initial="ONE_WEEK")
 

@@ -164,8 +164,8 @@ def check_assignment(*, actors: Sequence[HolderInput], now: datetime) -> dict[st
 def revoke(*, urn: str, actors: Sequence[str], by: Actor, channel: str) -> list[str]:
     """Revoke a role from users and groups and return the URNs that held it; other actors are ignored.
 
-    What has not begun is cancelled. Removed ones lose the role, too: what is revoked is not held again after a
-    restoration. Raises Forbidden, NotFound, Invalid for more than MAX_ACTORS, Conflict when nobody could manage
+    An assignment that has not begun is cancelled. Removed ones lose the role, too: what is revoked is not held again
+    after a restoration. Raises Forbidden, NotFound, Invalid for more than MAX_ACTORS, Conflict when nobody could manage
     policies afterwards.
     """
     require_assignment(actors=actors, by=by)

@@ -24,7 +24,7 @@ _EPOCH_DAY = date(1970, 1, 1)
 
 
 class UseKey(NamedTuple):
-    """What is counted: day (UTC), policy or "", actor and privilege. Rows are written in this order."""
+    """The key of a count: day (UTC), policy or "", actor and privilege. Rows are written in this order."""
 
     day: date
     policy: str

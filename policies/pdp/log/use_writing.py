@@ -71,7 +71,7 @@ class UseWriter:
     def write(self) -> bool:
         """Write all that was counted until now; return whether it is written. A database that is away keeps it waiting.
 
-        What the database refuses is dropped, and its days are incomplete.
+        Rows that the database refuses are dropped, and their days are incomplete.
         """
         try:
             # What an earlier try has left, then the rest.

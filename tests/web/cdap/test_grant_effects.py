@@ -62,7 +62,7 @@ def test_the_page_of_grants_shows_the_effect_without_scripts(shop):
 def test_a_grant_that_begins_later_says_so(shop):
     sent = {"principals": [TEAM], "privileges": ["WRITE"], "valid_from": "2998-01-01T00:00"}
     said = effect(shop("maker"), "grants", TABLE, **sent)
-    assert said[0].startswith("It counts from 2998-01-01 00:00 UTC. Nothing changes until it begins")
+    assert said[0].startswith("In effect from 1 Jan 2998, 00:00 UTC. Nothing changes until it begins")
     assert "1 person gains Write on 1 entity." in said
 
 

@@ -28,12 +28,12 @@ def test_a_grant_is_given_for_a_time_and_shown_with_it(shop):
     given = maker.post(address("grants"), {"principals": [STRANGER], "privileges": ["READ"], **ENDS})
     assert given.status_code == 302
     message = str(next(iter(given.wsgi_request._messages)))
-    assert message == "READ given. It counts until 2999-01-01 00:00 UTC."
+    assert message == "READ given. In effect until 1 Jan 2999, 00:00 UTC."
     assert EntityUserGrant.objects.get(user__urn=STRANGER).validity == Validity(None, END)
     page = maker.get(address("grants"))
     times = {row.holder.urn: row.times and row.times["label"] for row in page.context["rows"]}
-    assert times == {MAKER: None, READER: None, STRANGER: "Ends 2999-01-01 00:00 UTC"}
-    assert "Ends 2999-01-01 00:00 UTC" in page.content.decode()
+    assert times == {MAKER: None, READER: None, STRANGER: "Ends 1 Jan 2999, 00:00 UTC"}
+    assert "Ends 1 Jan 2999, 00:00 UTC" in page.content.decode()
 
 
 def test_what_has_not_begun_is_listed_and_taken_back(shop):
@@ -46,7 +46,7 @@ def test_what_has_not_begun_is_listed_and_taken_back(shop):
     assert (row.holder.urn, row.privileges, row.times["label"]) == (
         STRANGER,
         ("READ", "WRITE"),
-        "Begins 2998-01-01 08:30 UTC",
+        "Begins 1 Jan 2998, 08:30 UTC",
     )
     assert maker.get(row.revoke_url).status_code == 200
     assert maker.post(row.revoke_url).status_code == 302
@@ -62,7 +62,7 @@ def test_a_grant_by_pattern_has_a_time(shop):
     assert WildcardGrant.objects.get().validity == Validity(None, END)
     assert root.post(address("patterns", SHOP), {**form, "privileges": ["WRITE"], **LATER}).status_code == 302
     page = root.get(address("grants", SHOP))
-    assert [row.times["label"] for row in page.context["wide"]] == ["Ends 2999-01-01 00:00 UTC"]
+    assert [row.times["label"] for row in page.context["wide"]] == ["Ends 1 Jan 2999, 00:00 UTC"]
     (row,) = page.context["scheduled"]
     assert row.grant.source == WildcardGrant.objects.get().pattern
     assert root.post(row.revoke_url).status_code == 302

@@ -177,7 +177,7 @@ def test_members_come_and_go(browse, crew, person):
     assert f'href="{take}"' in client.get(f"{GROUPS}/{urn}").content.decode()
     question = client.get(take).content.decode()
     assert "Remove jo from Crew?" in question
-    assert "Nobody gains or loses anything" in question
+    assert "No one&#x27;s access changes today" in question
     assert "urn:li:corpuser:jo" in users_groups_roles.load_member_urns(groups=[urn])[urn]
     assert client.get(f"{GROUPS}/take/{urn}").status_code == 404
     client.post(take)

@@ -43,9 +43,9 @@ def test_members_are_added_for_a_time_with_a_reason_and_shown(browse, team):
     assert "holiday cover" in str(list(ChangeEvent.objects.values_list("after", flat=True)))
     found = badges(client.get(page))
     assert found[OTTO] is None
-    assert found[STELLA]["label"] == "Ends 2999-01-01 00:00 UTC"
-    assert found[ADA]["label"] == "Begins 2998-01-01 08:30 UTC"
-    assert found[ADA]["title"] == "It counts from 2998-01-01 08:30 UTC until 2999-01-01 00:00 UTC."
+    assert found[STELLA]["label"] == "Ends 1 Jan 2999, 00:00 UTC"
+    assert found[ADA]["label"] == "Begins 1 Jan 2998, 08:30 UTC"
+    assert found[ADA]["title"] == "In effect from 1 Jan 2998, 08:30 UTC until 1 Jan 2999, 00:00 UTC."
     assert badges(client.get(page, {"q": "ada"})).keys() == {ADA}
 
 
@@ -98,7 +98,7 @@ def test_a_role_is_assigned_for_a_time_and_its_list_says_so(browse, crew):
     assert RoleAssignment.objects.get(role__urn=role, group__isnull=False).validity == Validity(None, END)
     assert ScheduledRoleAssignment.objects.get(role__urn=role).validity == Validity(LATER, END)
     labels = {urn: times and times["label"] for urn, times in badges(client.get(f"{ROLES}/{role}")).items()}
-    assert labels == {ADA: "Begins 2998-01-01 08:30 UTC", OTTO: None, group: "Ends 2999-01-01 00:00 UTC"}
+    assert labels == {ADA: "Begins 1 Jan 2998, 08:30 UTC", OTTO: None, group: "Ends 1 Jan 2999, 00:00 UTC"}
     address = f"{ROLES}/times/{role}?actor={group}"
     assert shown(client.get(address), "valid_until") == "2999-01-01T00:00"
     assert client.post(address, {}).status_code == 302
@@ -118,7 +118,7 @@ def test_a_person_and_their_profile_show_what_ends(browse, team, world):
     roles.grant(urn=role, actors=[holder], by=SYSTEM, channel=DOOR)
     groups.add_members(urn=team.urn, members=[holder], by=SYSTEM, channel=DOOR)
     for page in (browse("root").get(f"{USERS}/{OTTO}"), browse("outsider").get("/profile")):
-        assert page.content.decode().count("Ends 2999-01-01 00:00 UTC") == 2
+        assert page.content.decode().count("Ends 1 Jan 2999, 00:00 UTC") == 2
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_the_effect_says_the_time_and_that_it_has_not_begun(browse, team):
     client, address = browse("root"), f"{GROUPS}/add/{team.urn}"
     asked = client.post(address, {"members": [ADA], "valid_from": "2998-01-01T08:30", "go": "look"})
     assert asked.context["effect"][0] == (
-        "It counts from 2998-01-01 08:30 UTC. Nothing changes until it begins: this is what it would give today."
+        "In effect from 1 Jan 2998, 08:30 UTC. Nothing changes until it begins: this is what it would give today."
     )
     asked = client.post(address, {"members": [ADA], "valid_until": "2999-01-01T00:00", "go": "look"})
-    assert asked.context["effect"][0] == "It counts until 2999-01-01 00:00 UTC."
+    assert asked.context["effect"][0] == "In effect until 1 Jan 2999, 00:00 UTC."

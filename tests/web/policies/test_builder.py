@@ -73,7 +73,7 @@ def edit(client, policy):
 
 def test_a_policy_is_written_in_three_steps(browse, world):
     builder = Builder(browse("root"), f"{BASE}/new")
-    assert "Nobody may do anything yet on everything." in builder.text
+    assert "Not finished: choose people and privileges." in builder.text
     builder.press("next", name="Analysts tag", description="Why not")
     assert builder.response.context["work"].step == 2
     builder.press("refresh", scope="some")

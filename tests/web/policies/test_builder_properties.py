@@ -73,7 +73,7 @@ def test_what_is_no_choice_adds_nothing(browse, world, field):
 
 
 def test_a_policy_says_what_it_compares(browse, world, write):
-    policy = write("props", resources={"filter": {"criteria": CRITERIA}})
+    policy = write("props", actors={"allUsers": True}, resources={"filter": {"criteria": CRITERIA}})
     said = datahub_wording.describe_policy(policy.document)
     assert "whose department is the user's department or all" in said
     assert "whose status is not archived" in said

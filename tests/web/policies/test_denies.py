@@ -118,7 +118,7 @@ def test_what_is_probably_not_meant_is_noted(world):
     everybody = {"allUsers": True}
     notes = find_notes(effect="DENY", actors=everybody, privileges=["VIEW_ENTITY"])
     assert "to all users without exception" in notes["actors.everybody_denied", "/actors/allUsers"]
-    assert "Whoever has VIEW_ENTITY_PAGE keeps it" in notes["privilege.wider_left", "/privileges/0"]
+    assert "Holders of VIEW_ENTITY_PAGE keep it" in notes["privilege.wider_left", "/privileges/0"]
     notes = find_notes(effect="DENY", actors=everybody, privileges=["VIEW_ENTITY", "VIEW_ENTITY_PAGE"])
     assert ("privilege.wider_left", "/privileges/0") not in notes
     notes = find_notes(effect="DENY", actors={**everybody, "excludedRoles": [READER]})
@@ -145,7 +145,7 @@ def test_the_builder_shows_these_notes(browse, world):
     builder = Builder(browse("root"), f"{BASE}/new")
     builder.press("2", name="Nobody", effect="DENY")
     builder.press("refresh", privileges=["VIEW_ENTITY"])
-    assert "Whoever has VIEW_ENTITY_PAGE keeps it" in str(builder.response.context["notes"]["privileges"])
+    assert "Holders of VIEW_ENTITY_PAGE keep it" in str(builder.response.context["notes"]["privileges"])
     builder.press("3")
     builder.press("refresh", allUsers="on")
     assert "to all users without exception" in str(builder.response.context["notes"]["allUsers"])
@@ -187,10 +187,10 @@ def test_the_builder_shows_these_notes(browse, world):
             {"effect": "DENY", "actors": {"users": [STELLA], "resourceOwners": True}},
             "Stella Steward and its owners may not Edit Tags on anything, even where other policies allow it.",
         ),
-        ({"effect": "DENY", "privileges": []}, "Nobody is denied anything yet on anything."),
+        ({"effect": "DENY", "privileges": []}, "Not finished: choose people and privileges."),
         (
             {"effect": "DENY", "actors": {"users": [OTTO]}, "privileges": []},
-            "This denies Otto Outsider nothing yet on anything.",
+            "Not finished: choose privileges.",
         ),
         (
             {

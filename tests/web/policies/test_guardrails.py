@@ -236,13 +236,13 @@ def test_what_will_break_it_is_told_with_its_time(browse, builder):
     form.press("refresh", name="Otto tags", rule=json.dumps(promise))
     assert "Holds for now" in form.text
     assert "Broken already" not in form.text
-    assert "From 2099-01-01 00:00 UTC:" in form.text
+    assert "From 1 Jan 2099, 00:00 UTC:" in form.text
     root, guardrail = browse("root"), make(promise)
     page = root.get(f"{BASE}/{guardrail.urn}").content.decode()
     assert "What will break it" in page
-    assert "From 2099-01-01 00:00 UTC:" in page
-    assert "Holds until 2099-01-01 00:00 UTC" in page
-    assert "Holds until 2099-01-01 00:00 UTC" in root.get(BASE).content.decode()
+    assert "From 1 Jan 2099, 00:00 UTC:" in page
+    assert "Holds until 1 Jan 2099, 00:00 UTC" in page
+    assert "Holds until 1 Jan 2099, 00:00 UTC" in root.get(BASE).content.decode()
 
 
 def test_the_built_in_one_cannot_be_changed(browse):

@@ -40,7 +40,7 @@ def test_the_steps_and_saving_keep_times_as_they_were_written(browse, world, wri
 def test_times_are_written_and_taken_back(browse, world):
     builder = Builder(browse("root"), f"{BASE}/new?template=ownership")
     builder.press("refresh", validFrom="2026-12-01T08:30", validUntil="2999-01-01T00:00:10")
-    assert "It counts from 2026-12-01 08:30 UTC until 2999-01-01 00:00:10 UTC." in builder.text
+    assert "In effect from 1 Dec 2026, 08:30 UTC until 1 Jan 2999, 00:00:10 UTC." in builder.text
     builder.press("save", name="Timed")
     policy = Policy.objects.get(name="Timed")
     assert (policy.document["validFrom"], policy.document["validUntil"]) == (
@@ -54,7 +54,7 @@ def test_times_are_written_and_taken_back(browse, world):
     assert document["validUntil"] == "2999-01-01T00:00:10Z"
     history = browse("root").get(f"{BASE}/history/{policy.urn}")
     (change,) = (row["change"] for row in history.context["rows"][0]["changes"])
-    assert (change.label, change.old_value, change.new_value) == ("Begins", "2026-12-01 08:30 UTC", "")
+    assert (change.label, change.old_value, change.new_value) == ("Begins", "1 Dec 2026, 08:30 UTC", "")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_lists_and_pages_say_what_does_not_count_now(browse, world, write):
     assert labels == {"Timed later": "Begins later", "Timed before": "Ended", "Timed now": None, "Timed zone": "Ended"}
     page = browse("root").get(f"{BASE}/{urn}")
     facts = {fact["label"]: fact for fact in page.context["facts"]}
-    assert facts["Counts"]["value"] == "until 2020-01-01 00:00 UTC"
+    assert facts["Counts"]["value"] == "until 1 Jan 2020, 00:00 UTC"
     assert [badge["label"] for badge in facts["State"]["badges"]] == ["Active", "Ended"]
     policies.update(
         urn=urn,
@@ -199,7 +199,7 @@ def test_a_conflict_shows_times_that_both_wrote(browse, zone):
 def test_the_sentence_says_when_before_it_says_that_it_is_inactive(world):
     document = document_of(validUntil="2027-01-01T00:00:00+01:00", state="INACTIVE")
     assert datahub_wording.describe_policy(document).endswith(
-        "It counts until 2026-12-31 23:00 UTC. It is not active, so it grants nothing."
+        "In effect until 31 Dec 2026, 23:00 UTC. It is not active, so it grants nothing."
     )
 
 

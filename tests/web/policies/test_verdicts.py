@@ -115,7 +115,7 @@ def test_a_later_break_is_said_with_its_time(builder, browse, write):
     builder.press("refresh", validUntil="2099-01-01T00:00")
     (sentence, _) = builder.response.context["verdicts"]["guardrails"]
     assert sentence == (
-        "The guardrail Tags would be broken by this from 2099-01-01 00:00 UTC on, which is saved and reported."
+        "The guardrail Tags would be broken by this from 1 Jan 2099, 00:00 UTC on, which is saved and reported."
         " Otto Outsider must always be able to Manage Tags."
         " For example Otto Outsider: Manage Tags across the platform."
     )
@@ -124,7 +124,7 @@ def test_a_later_break_is_said_with_its_time(builder, browse, write):
     other = Builder(browse("root"), f"{BASE}/edit/{write('other', actors={'users': [STELLA]}, **MANAGING_TAGS).urn}")
     (sentence, _) = other.response.context["verdicts"]["guardrails"]
     assert sentence == (
-        "The guardrail Tags holds until 2099-01-01 00:00 UTC, with or without this, and is broken then."
+        "The guardrail Tags holds until 1 Jan 2099, 00:00 UTC, with or without this, and is broken then."
         " For example Otto Outsider: Manage Tags across the platform."
     )
 

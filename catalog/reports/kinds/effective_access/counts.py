@@ -50,7 +50,7 @@ class _CountRow(NamedTuple):
 
 @dataclass(frozen=True)
 class _CountQuery:
-    """What every partition counts: these privileges on entities of these types.
+    """The counts of every partition: these privileges on entities of these types.
 
     `edges_per_entity` is the bound of the rows of edges, and None where none are wanted.
     """

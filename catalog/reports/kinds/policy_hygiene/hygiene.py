@@ -1,7 +1,7 @@
 """Policies without effect: facts of each partition, and conclusions from all of them (docs/hygiene.md).
 
-Coverage is computed by the engine; references are read from statements, so that all families are treated alike. What
-changes nothing whatever the catalog holds is proved (`redundancy`).
+Coverage is computed by the engine; references are read from statements, so that all families are treated alike. A
+policy is said to change nothing in any catalog only where that is proved (`redundancy`).
 """
 
 from collections import Counter, defaultdict

@@ -167,7 +167,7 @@ def _build_redundancy_row(item: Redundancy) -> dict[str, Any]:
     return _finding_row(
         REDUNDANT_STATEMENT if item.number else SHADOWED,
         item.policy,
-        f"Whatever the catalog holds, everything that {outcome} by {_join_names(names)}, too.",
+        f"In every possible catalog, everything that {outcome} by {_join_names(names)}, too.",
         other=other_policies[0] if other_policies else "",
         statement=item.number,
     )

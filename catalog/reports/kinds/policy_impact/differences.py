@@ -1,7 +1,7 @@
 """Access gained and lost when policies change, computed for one partition of the catalog after another.
 
-What is compared is what the preview compares (`policies.engine.access_change`): one active person and one entity for
-one privilege that a changed statement lists, everything else that gives or takes it counted.
+The comparison is that of the preview (`policies.engine.access_change`): one active person and one entity for one
+privilege that a changed statement lists, everything else that gives or takes it counted.
 """
 
 import sys

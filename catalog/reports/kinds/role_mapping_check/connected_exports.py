@@ -51,7 +51,7 @@ def add_connected(snapshots: Iterable[WarehouseSnapshot], folder: StorageFolder)
 def list_times(snapshots: Iterable[WarehouseSnapshot], folder: StorageFolder) -> dict[str, int]:
     """Return the time of each file of snapshots in a folder of exports, by its path, in seconds since 1970.
 
-    What was read is not older than that.
+    The snapshots that were read are not older than that.
     """
     taken_at = {f"{CONNECTIONS_FOLDER}/{snapshot.connection}": snapshot.taken_at for snapshot in snapshots}
     return {

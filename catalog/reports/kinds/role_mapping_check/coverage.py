@@ -1,4 +1,4 @@
-"""What exports cannot show: nothing is called missing there."""
+"""Limits of exports: nothing is called missing there."""
 
 from collections.abc import Sequence
 

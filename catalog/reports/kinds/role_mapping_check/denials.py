@@ -1,8 +1,8 @@
 """Who is denied what: the deny policies of Google Cloud, and the denials of Databricks.
 
-A denial of a group is one of everybody in it, and of the groups in it. What a group holds is taken away where rules
-leave nobody in it who may use it: neither one of its known members nor those whom nothing names, for whom the group
-itself stands.
+A denial of a group is one of everybody in it, and of the groups in it. A group's access is taken away where rules
+leave nobody in it who may use it: neither one of its known members nor the unnamed people for whom the group itself
+stands.
 """
 
 from collections.abc import Sequence

@@ -51,9 +51,9 @@ class Entries:
     def find_closed(self, reach: DataFrame, declared_access: DeclaredAccess, exports: Sequence[Export]) -> DataFrame:
         """Return (export, number, kind, grantee_key, bit, is_container) of grants on what nobody who has them gets to.
 
-        What a role should open counts, since `find_missing` says what it lacks, and so does a grant to everybody, and
-        to a share, whose consumers come in by other ways. Where people act as one role at a time, all counts: a grant
-        is reported before another one opens it.
+        Entries that a role should open count, since `find_missing` says which ones it lacks, and so does a grant to
+        everybody, and to a share, whose consumers come in by other ways. Where people act as one role at a time, all
+        counts: a grant is reported before another one opens it.
         """
         columns = ["export", "number", "kind", "grantee_key"]
         is_everybody = is_named_role(exports, lambda _: EVERYBODY_NAMES)

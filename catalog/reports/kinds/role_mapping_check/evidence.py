@@ -14,7 +14,7 @@ from catalog.warehouses.principals import describe_principal
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What stands at places: `givers` are the words about who granted it, and when, by the number of a place."""
+    """The words at places: `givers` are the words about who granted it, and when, by the number of a place."""
 
     line_numbers: LineNumbers
     givers: Mapping[int, str] = field(default_factory=dict)

@@ -99,7 +99,7 @@ def list_warnings(job: Job, ages: Sequence[ExportAge], *, is_history: bool = Fal
     limit = f"EXPORT_MAX_AGE ({read_age_settings(job)[0]} h)"
     names = ", ".join(old_names[:_MAX_SENTENCES])
     more = f" and {len(old_names) - _MAX_SENTENCES:,} more" if len(old_names) > _MAX_SENTENCES else ""
-    return (f"{subject} older than {limit}: {names}{more}. What they say may have changed since.",)
+    return (f"{subject} older than {limit}: {names}{more}. The rights that they list may have changed since.",)
 
 
 def _format_time(time: datetime | None) -> str | None:

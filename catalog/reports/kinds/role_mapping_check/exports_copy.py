@@ -1,6 +1,6 @@
 """Copies the folder of exports beside a snapshot, without what a link in it leads to outside.
 
-Whoever may write to that folder is not whoever runs the workers: nothing but its own files is read for them.
+The people who may write to that folder are not those who run the workers: nothing but its own files is read for them.
 """
 
 import errno

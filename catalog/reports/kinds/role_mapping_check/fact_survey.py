@@ -1,4 +1,4 @@
-"""Which facts there are: asked of Spark once, so that no query and no plan has a part for what no export says."""
+"""The facts that exports hold: asked of Spark once, so that no query has a part for facts that no export has."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -45,7 +45,7 @@ class FileLimits:
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """What is wrong with an export, in a sentence, and the file that it is about if that is known."""
+    """One problem of an export, in a sentence, and its file if that is known."""
 
     path: str | None
     sentence: str

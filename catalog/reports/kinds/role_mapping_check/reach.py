@@ -1,4 +1,4 @@
-"""Which datasets of the catalog the grants of exports reach, directly or through a container."""
+"""The datasets of the catalog that the grants of exports reach, directly or through a container."""
 
 from collections.abc import Mapping, Sequence
 
@@ -42,9 +42,9 @@ def find_reach(
 ) -> DataFrame:
     """Return each grant with the datasets that it reaches: export, number, kind, grantee …, `at` the container.
 
-    What a denial or the condition of the grant takes away, or lies where nobody who has it gets in, is left out. A
-    grant that reaches no dataset, or none after that, is one row with the `rule` that passes it and its place in the
-    files; all others have none of these.
+    Access that a denial or the condition of the grant takes away, or that lies where nobody who has it gets in, is
+    left out. A grant that reaches no dataset, or none after that, is one row with the `rule` that passes it and its
+    place in the files; all others have none of these.
     """
     grants = facts.filter(f"what = '{FactKind.GRANT}'")
     grants = survey.line_numbers.add_places(grants).withColumn(

@@ -1,4 +1,4 @@
-"""What roles have through other roles, and groups through groups, at any depth."""
+"""The roles of roles, and the groups of groups, at any depth."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f

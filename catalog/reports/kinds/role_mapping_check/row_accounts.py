@@ -1,4 +1,4 @@
-"""What became of every row of the exports: compared, passed by a named rule, or quarantined."""
+"""The account of every row of the exports: compared, passed by a named rule, or quarantined."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What jobs about exports of grants begin with: the exports, and a place for intermediate tables.
+"""The first inputs of jobs about exports of grants: the exports, and a place for intermediate tables.
 
 An export that cannot be read, or is of another account, costs itself and not the run.
 """

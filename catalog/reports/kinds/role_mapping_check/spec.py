@@ -42,7 +42,7 @@ SENSITIVE_TAGS_PARAMETER = Parameter(
     name="tags",
     title="Sensitive tags",
     input=ParameterType.TEXTS,
-    help="URNs of tags. What carries one counts as sensitive.",
+    help="URNs of tags. A dataset or column with one of them counts as sensitive.",
     default=SENSITIVE_TAGS,
     check=_check_tags,
 )
@@ -51,7 +51,7 @@ SENSITIVE_TAGS_PARAMETER = Parameter(
 def prepare(_: Report, folder: StorageFolder) -> None:
     """Copy the exports beside the snapshot, so that they cannot change during the run; exports at a URL are only named.
 
-    What connections have last shown is added to a folder. Raises Invalid when there are no exports, the folder does
+    The last snapshots of connections are added to a folder. Raises Invalid when there are no exports, the folder does
     not exist, or something in it is not of it.
     """
     location: str = settings.GRANTS_EXPORTS

@@ -87,7 +87,7 @@ POLICIES = ResultTable(
         ReportColumn("export", "Export"),
     ),
     limit=MAX_POLICIES,
-    note="What masks values or leaves out rows: a level of access says nothing about them.",
+    note="Masks of values and filters of rows: a level of access says nothing about them.",
 )
 
 EXPORTS = ResultTable(

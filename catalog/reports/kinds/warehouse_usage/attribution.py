@@ -1,4 +1,4 @@
-"""Which grants and memberships a use may rest on.
+"""The grants and memberships that a use may rest on.
 
 A use rests on the grants of the role that the history names, if one of that role, or of a role that it has, reaches
 the table at the level of the use; else on all that the person holds, directly, by roles and by groups, if one of these
@@ -38,7 +38,7 @@ _WAS_THERE = "coalesce({} <= last, true)"
 
 @dataclass(frozen=True, slots=True)
 class HeldAccess:
-    """What the source grants: reaching grants, direct members, and the closure of inheritance (export, role, given).
+    """The source's grants: reaching grants, direct members, and the closure of inheritance (export, role, given).
 
     `facts` are those that it comes from, with their `survey`.
     """
@@ -221,7 +221,7 @@ def find_used_grants(
 def select_judged_grants(grants: DataFrame, exports: Sequence[Export]) -> DataFrame:
     """Return the grants that can be called unused: not of ignored roles, nor ownership, which somebody has to have.
 
-    What the consumers of a share or an application read is in no history of its provider. The system itself names usual
+    The reads by consumers of a share or an application are in no history of its provider. The system itself names usual
     holders.
     """
     is_ignored = is_named_role(exports, lambda export: export.ignored_roles)

@@ -1,4 +1,4 @@
-"""What the policies of the catalog say of uses that no role mapping declares, as the engine decides."""
+"""The answer of the catalog's policies about uses that no role mapping declares, as the engine decides."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby, islice

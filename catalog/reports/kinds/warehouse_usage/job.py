@@ -46,7 +46,7 @@ def compute_results(job: Job) -> Summary:
 
 @dataclass(frozen=True, slots=True)
 class _ReadUses:
-    """What the files of the exports say: `history` with its `blocks`, and the `access` that they give."""
+    """The content of the files of the exports: `history` with its `blocks`, and the `access` that they give."""
 
     exports: Sequence[Export]
     history: DataFrame

@@ -23,7 +23,7 @@ UNIT = f"to_json(struct({', '.join(map(quote_name, OBJECT_COLUMNS))}))"
 
 
 class GrantAction(StrEnum):
-    """What becomes of a grant: it stays, stays with a lower level, is taken, or is new."""
+    """The proposal for a grant: it stays, stays with a lower level, is taken, or is new."""
 
     KEEP = "KEEP"
     NARROW = "NARROW"

@@ -1,4 +1,4 @@
-"""What the job of warehouse usage found, and the columns that all of its tables need."""
+"""The findings of the job of warehouse usage, and the columns that all of its tables need."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ USED, UNUSED, YOUNG, NOT_SEEN = "USED", "UNUSED", "YOUNG", "NOT_SEEN"
 
 @dataclass(frozen=True, slots=True)
 class UsageResults:
-    """What the job found, as DataFrames of `attribution`, `undeclared` and `proposals`; tasks while it still looks."""
+    """Its findings, as DataFrames of `attribution`, `undeclared` and `proposals`; tasks while it still looks."""
 
     exports: Sequence[Export]
     access: HeldAccess

@@ -11,7 +11,7 @@ from catalog.reports.warehouse_tables import USES
 SPEC = ReportSpec(
     name="warehouse_usage",
     title="Warehouse usage",
-    description="Which grants of Snowflake, BigQuery and others did nobody use, and who used what they are not to?",
+    description="Unused warehouse grants, and use that no policy allows.",
     module=f"{__package__}.job",
     excluded_fields=UNTESTED_FACET_FIELDS - {ACCESS_ROLE, SUBTYPE, UPSTREAM},
     parameters=(

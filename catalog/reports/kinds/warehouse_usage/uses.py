@@ -23,7 +23,7 @@ _MAX_VIEW_DEPTH = 10
 
 @dataclass(frozen=True, slots=True)
 class HistoryCoverage:
-    """What the history of an export covers; with a `problem`, nothing of it can be called unused."""
+    """The time that the history of an export covers; with a `problem`, nothing of it can be called unused."""
 
     export: str
     rows: int = 0
@@ -128,7 +128,7 @@ def select_recent_uses(touched: DataFrame, coverages: Iterable[HistoryCoverage],
 def add_views(uses: DataFrame, lineage: DataFrame, exports: Sequence[Export], stage: Stage) -> DataFrame:
     """Return the uses, and for layouts that name only the tables below a view also those of what lies above these.
 
-    `lineage` is (number, above). What lies above need be no view: a use too many calls nothing unused that was used.
+    `lineage` is (number, above). An object above it need be no view: a use too many calls nothing unused that was used.
     """
     names = [export.name for export in exports if not export.warehouse.history_names_views]
     if not names:

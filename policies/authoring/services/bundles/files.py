@@ -47,7 +47,7 @@ class BundleFile:
 
     @property
     def value(self) -> Any:
-        """What the file says, as a JSON value."""
+        """The file's content, as a JSON value."""
         return self.document.value
 
     def locate(self, problem: Problem) -> Problem:

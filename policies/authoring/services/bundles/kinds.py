@@ -14,7 +14,7 @@ from policies.writes import required_privileges
 
 
 class ChangeKind(StrEnum):
-    """What is done with an entry. ADOPT and RELEASE change nothing but whether it is managed."""
+    """The action on an entry. ADOPT and RELEASE change nothing but whether it is managed."""
 
     CREATE = "create"
     CHANGE = "change"
@@ -55,12 +55,12 @@ class BundleChange:
 
     @property
     def key(self) -> str:
-        """What identifies the entry: a URN, or a name."""
+        """The key of the entry: a URN, or a name."""
         return self._side.key
 
     @property
     def name(self) -> str:
-        """What people call the entry."""
+        """The entry's name for people."""
         return self._side.name
 
     @property
@@ -73,7 +73,7 @@ class BundleChange:
 
 @dataclass(frozen=True, slots=True)
 class ReadContext:
-    """What reading entries needs: the URNs that files of the bundle create, and who applies it."""
+    """The context for reading entries: the URNs that files of the bundle create, and who applies it."""
 
     coming_urns: Collection[str]
     by: Actor
@@ -116,7 +116,7 @@ class BundleKind(Protocol):
 
 
 class EntryDefaults:
-    """What a kind does unless other kinds may name its entries, or something of it has to wait."""
+    """The behaviour of a kind unless other kinds may name its entries, or part of it has to wait."""
 
     def write_last(self, changes: Sequence[BundleChange], *, by: Actor, channel: str) -> None:
         """Nothing: what is deleted was deleted by `write`."""

@@ -24,7 +24,7 @@ _WRITTEN = (ChangeKind.CREATE, ChangeKind.CHANGE, ChangeKind.DELETE)
 
 @dataclass(frozen=True, slots=True)
 class PlanEffect:
-    """What the changes would give and take today, whether they do in any catalog, and which guardrails hold."""
+    """The effect of the changes today, whether they have one in any catalog, and which guardrails hold."""
 
     change: NetChange
     proofs: ChangeProofs

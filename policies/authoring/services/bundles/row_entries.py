@@ -13,7 +13,7 @@ from policies.writes import managed_rows
 
 
 class RowEntries(EntryDefaults):
-    """What kinds of `model`, whose key is the URN, have in common."""
+    """The common part of the kinds of `model`, whose key is the URN."""
 
     model: type[ManagedRow]
     key_field = "urn"

@@ -1,4 +1,4 @@
-"""What a mail says, as plain text and HTML: titles, texts, and links to pages that need a sign-in."""
+"""The text of a mail, plain and as HTML: titles, texts, and links to pages that need a sign-in."""
 
 from collections.abc import Sequence
 from typing import Any

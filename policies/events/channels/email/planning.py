@@ -1,4 +1,4 @@
-"""Which notices become mails: one each, or one a day, as their receiver prefers; those of addresses always."""
+"""The notices that become mails: one each, or one a day, as their receiver prefers; those of addresses always."""
 
 import hashlib
 from collections.abc import Sequence

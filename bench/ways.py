@@ -26,7 +26,7 @@ def run(*, is_quick: bool) -> list[Table]:
         return [Table("Ways", ("what",), notes=["There is no PostgreSQL on this machine."])]
     with servers.postgres(is_for_tests=False) as address:
         found: dict[str, Any] = run_in_product("bench.way_finding", ",".join(map(str, world)), database=address)
-    policies, users, entities, count = world
+    policies, users, entities, _ = world
     times = [
         (
             name,
@@ -45,8 +45,11 @@ def run(*, is_quick: bool) -> list[Table]:
         ("ways whose numbers are exact", found["counted"] / max(1, found["ways"]), "-"),
     ]
     kinds = [(kind, *numbers) for kind, numbers in sorted(found["kinds"].items())]
+    least, usual, most = found["loads"]
     notes = [
-        f"{policies:,} policies, {users:,} people, {entities:,} entities, {count:,} refusals without explicit deny."
+        f"{policies:,} policies, {users:,} people, {entities:,} entities.",
+        f"{found['refusals']:,} refusals without explicit deny.",
+        f"The load of the machine was {least:.1f} to {most:.1f} (median {usual:.1f}).",
     ]
     notes += [f"Without such a way: {reason}" for reason in found["reasons"]]
     notes += [f"Unknown: {way}" for way in found["unknown_ways"]]

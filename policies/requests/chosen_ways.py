@@ -91,7 +91,7 @@ def measure_again(way: WayJson, item: RequestedItem, *, actor: str, until: datet
         return way
     ways = list_ways(item, actor=actor, until=until, by=authorizer.SYSTEM)
     return next(
-        (renewed for renewed in ways if renewed["id"] == way["id"]), {**way, "gains": NO_GAINS, "is_exact": False}
+        (renewed for renewed in ways if renewed["id"] == way["id"]), {**way, "gains": dict(NO_GAINS), "is_exact": False}
     )
 
 

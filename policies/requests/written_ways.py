@@ -8,8 +8,10 @@ from policies.changes.applying import apply_changes
 from policies.changes.shapes import dump_changes, load_changes
 from policies.engine.families import datahub
 from policies.engine.families.datahub_fields import VALID_UNTIL
+from policies.models import Role
 from policies.pdp import authorizer
 from policies.requests.chosen_ways import WayJson
+from policies.requests.errors import RequestConflict
 
 PUT_POLICY = "put_policy"
 
@@ -23,13 +25,22 @@ ENDING_KINDS = frozenset({PUT_POLICY, "add_members", "assign_roles", "grant"})
 def write(way: WayJson, *, request: str, until: datetime | None, channel: str) -> dict[str, Any]:
     """Write the changes of a way, and return what was written and what takes it back, to be stored.
 
-    Raises GuardrailBroken, Conflict, Forbidden, and Invalid for what is no longer there. Whether the approver may give
-    this has been judged before: the system writes it.
+    Raises GuardrailBroken, Conflict, Forbidden, and Invalid for what is no longer there; RequestConflict where a role
+    that the way makes exists by now, since others may hold it. Whether the approver may give this has been judged
+    before: the system writes it.
     """
+    _refuse_taken_roles(way)
     changes = load_changes(set_end(way["changes"], until))
     applied = apply_changes(changes=changes, by=authorizer.SYSTEM, channel=channel, reason=request)
     inverses = None if applied.inverses is None else dump_changes(applied.inverses)
     return {"changes": dump_changes(applied.changes), "inverses": inverses}
+
+
+def _refuse_taken_roles(way: WayJson) -> None:
+    """Raise RequestConflict if a role that a way makes is stored; a renewal keeps the role that was made for it."""
+    made_urns = [change["put_role"]["urn"] for change in way["changes"] if "put_role" in change]
+    if made_urns and not way.get("is_renewal") and Role.objects.filter(urn__in=made_urns).exists():
+        raise RequestConflict("request.no_way", "The role that this way makes exists by now: choose another way.")
 
 
 def take_back(granted: Mapping[str, Any], *, request: str, channel: str) -> None:

@@ -1,6 +1,7 @@
 """A request for what Datazone's statements give: asked, approved by an owner, written, and over by itself."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -12,8 +13,9 @@ from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import roles
 from policies.models import Policy, Role, RoleAssignment, User
 from policies.pdp import authorizer
+from tests.catalog.conftest import tell
 from tests.clocks import move_clocks
-from tests.requests.conftest import ADA, BOB, ITEMS, JO, ORDERS, REQUESTS, act, ask, days
+from tests.requests.conftest import ADA, ADMIN, BOB, ITEMS, JO, ORDERS, REQUESTS, act, ask, days, own
 
 READ, OBJECT_IDS = "dataset:read", {ORDERS: "a" * 24, ITEMS: "b" * 24}
 SHARED = "urn:li:dataHubRole:Reader"
@@ -21,7 +23,11 @@ SHARED = "urn:li:dataHubRole:Reader"
 
 @pytest.fixture
 def datazone(company: dict[str, APIClient]) -> dict[str, APIClient]:
-    """The company, where both datasets are objects of Datazone and Bob has a role that reads all of them."""
+    """The company, where both datasets are objects of Datazone and Bob has a role that reads all of them.
+
+    The administrator owns orders, too.
+    """
+    tell(own(ORDERS, ADA, ADMIN))
     for urn, object_id in OBJECT_IDS.items():
         Entity.objects.filter(urn=urn).update(object_id=object_id)
     roles.create(name="Reader", identifier="Reader", by=authorizer.SYSTEM, channel="test")
@@ -32,7 +38,7 @@ def datazone(company: dict[str, APIClient]) -> dict[str, APIClient]:
     return company
 
 
-def may_read(client: APIClient, actor: str, **members: bool) -> dict[str, object]:
+def may_read(client: APIClient, actor: str, **members: bool) -> dict[str, Any]:
     body = {"actor": actor, "privilege": READ, "resource": {"urn": ORDERS}, **members}
     answer = client.post("/api/v1/authorize", body, format="json")
     assert answer.status_code == 200, answer.content
@@ -56,14 +62,22 @@ def test_a_statement_is_asked_for_approved_and_ends(
     assert {way["id"], preview[0]["id"]} == {explained["id"]}
     assert (way["kind"], way["gives_only_this"]["verdict"]) == ("statement", "yes")
     assert way["gains"] == {"pairs": 1, "people": 1, "entities": 1, "platform": 0}
-    assert request["steps"][0]["approvers"] == [ADA]
+    assert request["steps"][0]["approvers"] == [ADA, ADMIN]
     assert not Role.objects.filter(urn=way["changes"][0]["put_role"]["urn"]).exists()
     client.force_login(User.objects.get(urn=ADA))
     assert b"A Datazone statement" in client.get(f"/requests/{request['urn']}").content
 
-    done = act(ada, request, "approve", until=days(7)).json()
+    # Bob comes to hold a role with this URN before anybody approves: it is never given to Jo as well.
+    taken = way["changes"][0]["put_role"]["urn"]
+    roles.create(name="Taken", identifier=taken.rpartition(":")[2], by=authorizer.SYSTEM, channel="test")
+    roles.grant(urn=taken, actors=[BOB], by=authorizer.SYSTEM, channel="test")
+    assert [act(admin, request, "approve").json()["code"] for _ in range(2)] == ["request.changed", "request.no_way"]
+    other = may_read(admin, JO, explain=True)["way"]
+    assert other["changes"][0]["put_role"]["urn"] == f"{taken}-2"
+
+    done = act(ada, request, "approve", way=other["id"], until=days(7)).json()
     assert done["state"] == "done", done
-    role = Role.objects.get(urn=way["changes"][0]["put_role"]["urn"])
+    role = Role.objects.get(urn=f"{taken}-2")
     policy = Policy.objects.get(name=role.name)
     assignment = RoleAssignment.objects.get(role=role)
     assert assignment.holder_row.urn == JO
@@ -77,12 +91,21 @@ def test_a_statement_is_asked_for_approved_and_ends(
     again = ask(jo, item, until=days(5)).json()
     assert (again["code"], again["through"]) == ("request.not_needed", [policy.urn])
 
-    # Somebody else holds the role by the time of the end: the next way makes another one.
-    roles.grant(urn=role.urn, actors=[BOB], by=authorizer.SYSTEM, channel="test")
-    move_clocks(monkeypatch)(timedelta(days=8))
+    more = jo.post(f"{REQUESTS}{request['urn']}/renew/", {"until": days(20), "reason": "more"}, format="json").json()
+    assert act(ada, more, "approve").json()["state"] == "done"
+    policy.refresh_from_db()
+    assignment.refresh_from_db()
+    assert policy.valid_until == assignment.valid_until
+    assert days(20)[:10] == policy.valid_until.isoformat()[:10]
+
+    move = move_clocks(monkeypatch)
+    move(timedelta(days=8))
+    assert may_read(admin, JO)["decision"] == "ALLOW"
+    move(timedelta(days=13))
     assert may_read(admin, JO)["decision"] == "DENY"
-    ended = jo.get(f"{REQUESTS}{request['urn']}/").json()
+    ended = jo.get(f"{REQUESTS}{more['urn']}/").json()
     assert (ended["state"], ended["trail"][-1]["what"]) == ("ended", "ended")
-    (next_way,) = ask(jo, item, until=days(20)).json()["items"][0]["ways"]
-    assert next_way["changes"][0]["put_role"]["urn"] == f"{role.urn}-2"
+    # The role is left with its ended policy, and others may hold it by then: the next way makes another one.
+    (next_way,) = ask(jo, item, until=days(40)).json()["items"][0]["ways"]
+    assert next_way["changes"][0]["put_role"]["urn"] == f"{taken}-3"
     assert (next_way["gains"]["people"], next_way["gives_only_this"]["verdict"]) == (1, "yes")

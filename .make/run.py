@@ -32,6 +32,9 @@ TRIAL = {
     "PLAIN_HTTP": "true",
     "SHOW_ACCESS_MANAGEMENT": "true",
     "GRANTS_EXPORTS": str(SAMPLE.with_name("sample_grants")),
+    # In a company people ask for what they lack, and their addresses of mail are made up.
+    "BOOTSTRAP_RESTRICTED": "true",
+    "NOTICE_MAIL": "false",
     "PYTHONUNBUFFERED": "1",
 }
 
@@ -76,8 +79,9 @@ def prepare() -> None:
         say("Preparing the database")
         call_command("migrate", verbosity=0, interactive=False)
         call_command("createcachetable", verbosity=0)
-        call_command("bootstrap")
-        if not marker.exists():
+        if marker.exists():
+            call_command("bootstrap")
+        else:
             _load_sample()
             marker.touch()
         call_command("collectstatic", verbosity=0, interactive=False)
@@ -91,15 +95,19 @@ def prepare() -> None:
 
 
 def _load_sample() -> None:
-    """Load the sample company with what it asserts, and have its reports made as soon as a worker is there."""
+    """Load the sample company as it was a month ago, write that month, and have reports made once a worker is there."""
     from django.conf import settings
     from django.core.management import call_command
 
     from catalog.reports.services import assertions
+    from catalog.sample import month
     from policies.pdp import authorizer
 
-    say("Loading the sample catalog")
-    call_command("load_catalog", str(SAMPLE))
+    with month.open_before():
+        call_command("bootstrap")
+        say("Loading the sample catalog")
+        call_command("load_catalog", str(SAMPLE))
+    say(f"{month.write_month()} requests for access in the month before today.")
     if not settings.ASSERTIONS_FILE:
         assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), expected_version=0, by=authorizer.SYSTEM)
     if tools.has_java():

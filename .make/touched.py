@@ -44,7 +44,7 @@ ROOMS = {
         *("tests/spark/test_leftovers.py", "tests/spark/test_shared_spark.py", "tests/spark/test_standalone.py"),
         "tests/spark/test_user_conf.py",
     ),
-    "catalog/sample/": ("tests/catalog/test_sample_company.py",),
+    "catalog/sample/": ("tests/catalog/test_sample_company.py", "tests/requests/test_sample_month.py"),
     "catalog/spark/": ("tests/spark/test_read_as.py",),
     "catalog/warehouses/": ("tests/architecture/", "tests/spark/test_vendor_forms.py"),
     "compose.yaml": ("tests/site/test_compose.py",),

@@ -20,6 +20,7 @@ from typing import Any
 
 import structlog
 from django.conf import settings
+from django.core.handlers.wsgi import WSGIRequest
 from django.urls import resolve
 from django.utils.http import http_date
 
@@ -28,7 +29,7 @@ from policies import deadlines, registries
 from policies.decisions.api.plain_calls import LeftToView
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
-from policies.http import guard
+from policies.http import guard, public_address
 from policies.http.api.fast_json import JSON_ACCEPT_HEADERS
 from policies.identity.api import bearer_authentication
 from policies.identity.services import access_tokens
@@ -224,7 +225,7 @@ class DecisionGateway:
                 with self._slots.acquire(is_decision=True), middleware.LogContext(environ) as address:
                     actor = _authenticate(environ["HTTP_AUTHORIZATION"])
                     body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
-                    answer = _answer_body(endpoint, body, actor, request_id)
+                    answer = _answer_body(endpoint, body, actor, environ)
                     request_log.log_answer(environ, _OK_STATUS, address=address, request_id=request_id)
                 metrics.count_response(method="POST", route=endpoint.route, status=_OK_STATUS)
             except Exception as error:
@@ -265,10 +266,15 @@ def _authenticate(authorization: str) -> Actor:
     return fact_cache.get_actor(urn=token.user.urn)
 
 
-def _answer_body(endpoint: DecisionEndpoint, body: bytes, actor: Actor, request_id: str) -> bytes:
+def _answer_body(endpoint: DecisionEndpoint, body: bytes, actor: Actor, environ: Environ) -> bytes:
     """Return the answer to the body of a plain call. Raises LeftToView, and whatever the view meets as well."""
+    request_id = environ["HTTP_X_REQUEST_ID"]
     channel = decision_log.RequestChannel(
         name=lambda: endpoint.channel, by=lambda: actor.urn, request_id=lambda: request_id
     )
-    with authorizer.bind_viewer(lambda: actor), decision_log.bind_request(channel):
+    with (
+        authorizer.bind_viewer(lambda: actor),
+        decision_log.bind_request(channel),
+        public_address.bind_request(lambda: WSGIRequest(environ)),
+    ):
         return endpoint.answer(body, actor)

@@ -13,7 +13,7 @@ DELETED_NAMES_EVERY_SECONDS = 60
 #: What facts break is found within a minute, the judgment itself included.
 GUARDRAILS_EVERY_SECONDS = 45
 
-#: A membership that another system was asked for is noticed within a minute.
+#: What another system was asked for, and what is taken away before its end, is noticed within a minute.
 REQUEST_SOURCES_EVERY_SECONDS = 60
 
 #: Notices stand in the inbox, and mails are sent, within seconds.
@@ -37,12 +37,14 @@ def build_schedule() -> dict[str, dict[str, Any]]:
         "forget-drafts": _build_entry("policies.forget_drafts", FORGET_EVERY_SECONDS),
         "forget-changes": _build_entry("policies.forget_changes", FORGET_EVERY_SECONDS),
         "forget-aspect-versions": _build_entry("catalog.forget_aspect_versions", FORGET_EVERY_SECONDS),
+        "forget-request-tasks": _build_entry("policies.forget_request_tasks", FORGET_EVERY_SECONDS),
         "forget-events": _build_entry("policies.forget_events", FORGET_EVERY_SECONDS),
         "deliver-events": _build_entry("policies.deliver_events", DELIVER_EVERY_SECONDS),
         "remind-of-endings": _build_entry("policies.remind_of_endings", REMIND_EVERY_SECONDS),
         "watch-refusals": _build_entry("policies.watch_refusals", WATCH_REFUSALS_EVERY_SECONDS),
         "judge-guardrails": _build_entry("policies.judge_guardrails", GUARDRAILS_EVERY_SECONDS),
         "settle-request-sources": _build_entry("policies.settle_request_sources", REQUEST_SOURCES_EVERY_SECONDS),
+        "end-taken-access": _build_entry("policies.end_taken_access", REQUEST_SOURCES_EVERY_SECONDS),
         "remove-deleted-names": _build_entry("policies.remove_deleted_names", DELETED_NAMES_EVERY_SECONDS),
         "watch-reports": _build_entry("catalog.watch_reports", watch_seconds),
         "reopen-findings": _build_entry("catalog.reopen_findings", 600),

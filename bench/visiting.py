@@ -41,6 +41,10 @@ def addresses() -> dict[str, str]:
     group = person.memberships.all()[0].group.profile
     question = f"privilege=EDIT_ENTITY_TAGS&actor={person.urn}"
     return {
+        "home": "/",
+        "my access": "/my/access",
+        "what ends soon": "/my/access?show=ending",
+        "what is my own": "/my/access?show=owned",
         "policies": BASE,
         "policies, searched": f"{BASE}?q=policy&state=ACTIVE&privilege=VIEW_ENTITY_PAGE",
         "policies, last page": f"{BASE}?page=99999&sort=-name",

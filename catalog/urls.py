@@ -8,6 +8,7 @@ from catalog.connections import repair_pages
 from catalog.entities.pages import browse, datahub_redirects, edit_views, entity, pickers, restrictions, tab_registry
 from catalog.external_roles import entity_tab
 from catalog.external_roles import pages as external_role_pages
+from catalog.home.pages import home, my_access
 from catalog.reports.pages import compare_runs, findings, runs, start_form, tables
 from catalog.reports.pages.layout import VIEW_GUARD
 from policies.http.lazy_view import lazy_view
@@ -16,6 +17,8 @@ tab_registry.register_tab(entity_tab.ACCESS_TAB)
 tab_registry.register_links("cdap", entity_tabs.build_tabs)
 
 urlpatterns = [
+    path("", home.show_home, name="home"),
+    path("my/access", my_access.show_access, name="my-access"),
     path("catalog", browse.list_entities, name="catalog"),
     path("catalog/browse/<slug:way>", browse.browse, name="catalog-browse"),
     path("catalog/pick/<slug:kind>", pickers.list_options, name="catalog-pick"),

@@ -14,7 +14,6 @@ from policies.identity.pages import urls as identity_urls
 from policies.requests.pages import urls as request_urls
 
 urlpatterns = [
-    path("", sign_in.redirect_to_catalog, name="home"),
     path("login", sign_in.sign_in, name="sign-in"),
     path("login/oidc", lazy_view("policies.identity.pages.oidc_views.begin", public), name="sign-in-oidc"),
     path(

@@ -10,11 +10,14 @@ Loaded as a plugin (see pyproject.toml): the profile has to be chosen before a t
 
 import os
 import random
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 import record
 from hypothesis import HealthCheck, settings
+
+from tests import depth
 
 TESTS = Path(__file__).parent
 
@@ -110,11 +113,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = [item for item in items if not {item.nodeid.partition(end)[0] for end in ("[", "::")} & names]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in set(others)]
+    if depth.DRAWS_CASES:
+        drawn = draw_cases(items, config.option.hypothesis_seed)
+        config.hook.pytest_deselected(items=[item for item in items if item not in drawn])
+        items[:] = [item for item in items if item in drawn]
     for item in items:
         for mark in list_marks(item, find_place(item)):
             item.add_marker(mark)
         if item.nodeid in spared:
             item.add_marker("spared")
+
+
+def draw_cases(items: list[pytest.Item], seed: str) -> set[pytest.Item]:
+    """Return the items without those cases of tests marked `drawn` whose turn comes in another run."""
+    families: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        mark = item.get_closest_marker("drawn")
+        if mark and not item.get_closest_marker("deep"):
+            families[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+    found = set(items)
+    for (name, parts), cases in families.items():
+        found -= set(cases) - set(depth.draw_part(cases, parts=parts, seed=f"{seed} {name}"))
+    return found
 
 
 def list_marks(item: pytest.Item, place: str) -> list[str]:

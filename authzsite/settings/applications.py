@@ -62,6 +62,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "policies.http.pages.layout_context.build_context",
                 "policies.events.pages.bell.build_context",
+                "policies.requests.pages.to_decide_count.build_context",
             ],
             "libraries": {"drawings": "policies.http.pages.icons"},
         },

@@ -16,6 +16,7 @@ from policies.engine.model import Decision
 from policies.engine.requirements import SELF, privilege_requirement
 from policies.http.guard import signed_in
 from policies.http.pages.list_and_form_pages import build_columns, page_view
+from policies.http.pages.request_links import build_missing_url
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 
@@ -27,13 +28,14 @@ _RELATIVE_LABELS = {SELF: "it", cdap.ARTIFACT: "the artifact"}
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
-    """One operation: its needs in words, whether it is allowed, and each missing (privilege, entity)."""
+    """One operation: its needs in words, whether it is allowed, each missing (privilege, entity), and how to ask."""
 
     name: str
     rule: str
     needs: tuple[str, ...]
     is_allowed: bool
     missing: tuple[tuple[str, Reference], ...]
+    request_url: str = ""
 
 
 @page_view(signed_in)
@@ -128,6 +130,7 @@ def _build_rows(
                 for missing_privilege in decision.missing
                 if missing_privilege.entity
             ),
+            request_url=build_missing_url(decision.missing),
         )
         for operation, decision in zip(operations, decisions, strict=True)
     ]

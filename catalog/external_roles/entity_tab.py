@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from catalog.access.entity_context import EntityContext
-from catalog.aspects.web_links import is_web_address
 from catalog.entities.pages.tab_registry import EntityTab
 from catalog.external_roles import queries as external_role_queries
 from catalog.external_roles.queries import ExternalRole
@@ -22,6 +21,7 @@ from policies.engine import requirements
 from policies.engine.model import Actor
 from policies.engine.selectors import OWNER
 from policies.http.pages.list_and_form_pages import check_permissions
+from policies.http.pages.request_links import build_request_url
 from policies.pdp import inverse_queries
 from policies.pdp.access_requests import ResourceRef
 
@@ -34,7 +34,7 @@ SHORT_DESCRIPTION_LENGTH = 150
 
 @dataclass(frozen=True, slots=True)
 class ExternalRoleRow:
-    """An external role; `request_url` is empty for its holders, and when the address may not become a link."""
+    """An external role; `request_url` is the form that asks for it, empty for its holders."""
 
     role: ExternalRole
     url: str
@@ -58,13 +58,12 @@ def build_rows(roles: Sequence[ExternalRole], counts: Mapping[str, int] | None =
 
 
 def _build_row(role: ExternalRole, count: int) -> ExternalRoleRow:
-    is_offered = not role.is_mine and is_web_address(role.request_url)
     return ExternalRoleRow(
         role=role,
         url=reverse("external-role", args=[role.urn]),
         short_description=role.description[:SHORT_DESCRIPTION_LENGTH],
         remaining_description=role.description[SHORT_DESCRIPTION_LENGTH:],
-        request_url=(role.request_url or "") if is_offered else "",
+        request_url="" if role.is_mine else build_request_url(external_role=role.urn),
         count=count,
     )
 
@@ -75,8 +74,10 @@ def _applies_to(entity_context: EntityContext) -> bool:
 
 def _load_access_context(entity_context: EntityContext, request: HttpRequest) -> dict[str, Any]:
     text = request.GET.get("q", "")
+    urn = entity_context.entity.urn
+    is_owner = _is_owner(urn=urn, by=entity_context.by)
     return {
-        **_load_warehouse_context(entity_context, request),
+        **_load_warehouse_context(entity_context, request, is_owner=is_owner),
         "rows": list_access_rows(entity_context.document("access"), text=text, by=entity_context.by),
         "query": text,
         "columns": (
@@ -88,14 +89,14 @@ def _load_access_context(entity_context: EntityContext, request: HttpRequest) ->
     }
 
 
-def _load_warehouse_context(entity_context: EntityContext, request: HttpRequest) -> dict[str, Any]:
+def _load_warehouse_context(entity_context: EntityContext, request: HttpRequest, *, is_owner: bool) -> dict[str, Any]:
     """Return who can read the dataset in the warehouse, for holders of MANAGE_POLICIES, and its owners."""
     urn, by = entity_context.entity.urn, entity_context.by
     if entity_context.entity.type != "dataset":
         return {}
     requirement = requirements.privilege_requirement(reports.REQUIRED_PRIVILEGE)
     may_see_all = check_permissions(request, see=(requirement, None))["see"]
-    if not may_see_all and not _is_owner(urn=urn, by=by):
+    if not may_see_all and not is_owner:
         return {}
     runs = warehouse_access.find_runs()
     if runs.mapping is None:

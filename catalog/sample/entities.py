@@ -27,7 +27,7 @@ def list_proposals() -> list[Facts]:
 def list_people() -> Iterator[Facts]:
     """Yield groups first, then people, then who is in which group and who holds which role."""
     for key, group in people.GROUPS.items():
-        yield from propose("group", {"key": key} | group)
+        yield from propose("group", {"key": key, "lead": people.list_members(key)[0]} | group)
     persons = [people.describe_person(key) for key in people.PEOPLE]
     for kind in ("person", "member"):
         for person in persons:

@@ -69,12 +69,11 @@ class Gateway(BaseHTTPRequestHandler):
             self._answer(400, b"Say that path plainly.\n")
             return
         try:
-            may = self.pdp.permits(user, self.command, path, request_id)
+            status, said = self.judge(user, path, request_id)
         except OSError:
-            self._answer(503, b"Nobody can say whether you may.\n")
-            return
-        if not may:
-            self._answer(403, f"You may not. Ask about {request_id}.\n".encode())
+            status, said = 503, b"Nobody can say whether you may.\n"
+        if status != 200:
+            self._answer(status, said)
             return
         request = urllib.request.Request(self.upstream + self.path, body, {"X-User": user}, method=self.command)
         try:
@@ -87,6 +86,12 @@ class Gateway(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle  # noqa: N815  # the names that http.server calls
 
+    def judge(self, user: str, path: str, request_id: str) -> tuple[int, bytes]:
+        """Return 200 if the call may pass, else the answer to it; raises OSError where nobody can say."""
+        if self.pdp.permits(user, self.command, path, request_id):
+            return 200, b""
+        return 403, f"You may not. Ask about {request_id}.\n".encode()
+
     def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
@@ -94,11 +99,11 @@ class Gateway(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def main(port: str, upstream: str) -> None:
+def main(port: str, upstream: str, *, pdp: type[Pdp] = Pdp, gateway: type[Gateway] = Gateway) -> None:
     """Serve until interrupted."""
-    Gateway.pdp = Pdp(os.environ["AUTHZSITE_URL"], os.environ["AUTHZSITE_TOKEN"])
-    Gateway.upstream = upstream.rstrip("/")
-    ThreadingHTTPServer(("127.0.0.1", int(port)), Gateway).serve_forever()
+    gateway.pdp = pdp(os.environ["AUTHZSITE_URL"], os.environ["AUTHZSITE_TOKEN"])
+    gateway.upstream = upstream.rstrip("/")
+    ThreadingHTTPServer(("127.0.0.1", int(port)), gateway).serve_forever()
 
 
 if __name__ == "__main__":

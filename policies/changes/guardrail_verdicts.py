@@ -101,7 +101,10 @@ def _judge(guardrail: Guardrail, change: GuardedChange, *, has_fact_changes: boo
 
 def _judge_lockout(policies: Mapping[str, Policy | None], actors: Mapping[str, Actor]) -> _Finding:
     """Return the finding on the built-in guardrail, by what refuses writes that break it."""
-    before, after = admin_lockout.find_management(), admin_lockout.find_management(policies, actors)
+    after = admin_lockout.find_management(policies, actors)
+    if after.lasts is admin_lockout.Manageability.LASTING:
+        return _Finding(Guardrail.Status.HOLDS)
+    before = admin_lockout.find_management()
     is_added = after.lasts < before.lasts
     verdict = Guardrail.Status.HOLDS if after.lasts and not is_added else Guardrail.Status.BROKEN
     example = admin_lockout.describe_manager(after if after.lasts else before) if is_added else None

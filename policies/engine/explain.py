@@ -21,6 +21,7 @@ from policies.engine.selectors import (
     Criterion,
     Resource,
     owner_token,
+    resource_tokens,
 )
 from policies.engine.wording import (
     NO_VALUE,
@@ -41,7 +42,8 @@ NameOf = Callable[[str], str]
 class Reason:
     """One deciding statement: its policy's URN and name, its index there, its effect, and its matching conditions.
 
-    `ends` is the earliest end on the way to it, if anything on it ends.
+    `ends` is the earliest end on the way to it, if anything on it ends. `through` are the tokens of its actor clause
+    that the actor has for the resource, sorted.
     """
 
     policy: str
@@ -50,10 +52,13 @@ class Reason:
     effect: str
     explanation: str
     ends: datetime | None = field(default=None, kw_only=True)
+    through: tuple[str, ...] = field(default=(), kw_only=True)
 
 
 def list_reasons(decision: Decision, question: Question, name_of: NameOf) -> tuple[Reason, ...]:
     """Return a reason for each deciding statement, in the order of their origin."""
+    actor = question.actor
+    tokens = actor.tokens | resource_tokens(actor.urn, actor.holders, question.resource)
     return tuple(
         Reason(
             statement.origin.policy,
@@ -62,6 +67,7 @@ def list_reasons(decision: Decision, question: Question, name_of: NameOf) -> tup
             statement.effect.value,
             explain_match(statement, question, name_of),
             ends=statement.ends,
+            through=tuple(sorted(statement.actors.tokens & tokens)),
         )
         for statement in decision.statements
     )

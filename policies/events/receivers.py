@@ -1,16 +1,15 @@
-"""Who is told: the active people among users, members of groups, and those who may manage policies."""
+"""Who is told: active people by name, by their groups and roles, and those who may manage policies."""
 
 from collections.abc import Iterable
 from itertools import islice
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from policies.engine.model import Effect
 from policies.engine.requirements import privilege_requirement
 from policies.events.sources import NoticeDraft
 from policies.models import User
-from policies.models.fields import filter_storable
 from policies.pdp import actor_resolution, authorizer, snapshot_store, users_by_actor_clause
 from policies.pdp.access_requests import AccessRequest
 
@@ -28,7 +27,7 @@ def list_receivers(draft: NoticeDraft) -> tuple[list[User], list[str]]:
     if draft.to_administrators:
         users |= {user.pk: user for user in list_administrators()}
     addresses = list(dict.fromkeys(settings.ALERT_RECIPIENTS)) if draft.to_alert_recipients else []
-    return list(users.values()), addresses
+    return [user for user in users.values() if user.urn not in draft.untold_urns], addresses
 
 
 def list_administrators() -> list[User]:
@@ -53,12 +52,8 @@ def _iterate_managers(candidates: Iterable[User]) -> Iterable[User]:
 
 
 def _list_named_users(draft: NoticeDraft) -> QuerySet[User]:
-    groups = filter_storable(draft.group_urns)
-    condition = Q(urn__in=filter_storable(draft.user_urns))
-    if groups:
-        memberships = Q(memberships__group__profile__urn__in=groups, memberships__group__profile__is_removed=False)
-        condition |= Q(pk__in=User.objects.filter(memberships).order_by().values("pk"))
-    return _list_people(User.objects.filter(condition))
+    tokens = draft.user_urns | draft.group_urns | draft.role_urns
+    return _list_people(users_by_actor_clause.list_users_by_actor_tokens(tokens=tokens))
 
 
 def _list_people(users: QuerySet[User]) -> QuerySet[User]:

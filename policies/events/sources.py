@@ -19,8 +19,9 @@ log = logging.getLogger(__name__)
 class NoticeDraft:
     """One notice: a title of one line, a text, the path of the page, and who is told.
 
-    `user_urns` are told themselves, of `group_urns` all members; administrators are the people who may manage policies,
-    and alert recipients the addresses of ALERT_RECIPIENTS.
+    `user_urns` are told themselves, of `group_urns` all members, of `role_urns` all holders; administrators are the
+    people who may manage policies, and alert recipients the addresses of ALERT_RECIPIENTS. Nobody of `untold_urns` is
+    told, through whatever they are.
     """
 
     title: str
@@ -28,6 +29,8 @@ class NoticeDraft:
     path: str = ""
     user_urns: frozenset[str] = frozenset()
     group_urns: frozenset[str] = frozenset()
+    role_urns: frozenset[str] = frozenset()
+    untold_urns: frozenset[str] = frozenset()
     to_administrators: bool = False
     to_alert_recipients: bool = False
 

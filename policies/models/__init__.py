@@ -18,11 +18,13 @@ from policies.models.request import (
     RequestTrail,
     SubmittedRequest,
 )
+from policies.models.request_task import RequestTask, RequestTaskItem
 from policies.models.roles import Role, RoleAssignment, ScheduledRoleAssignment
 from policies.models.tokens import AccessToken
 from policies.models.tombstone import Tombstone
 from policies.models.use import DailyUse, UseCounter, UseGap
 from policies.models.version import PolicyVersion
+from policies.models.visit import Visit
 from policies.models.words import NameWord
 from policies.models.writes import Gate, open_event_write, open_write, retry_deadlock
 
@@ -55,6 +57,8 @@ __all__ = [
     "RequestItem",
     "RequestSeat",
     "RequestStep",
+    "RequestTask",
+    "RequestTaskItem",
     "RequestTrail",
     "ResetToken",
     "Role",
@@ -67,6 +71,7 @@ __all__ = [
     "UseGap",
     "User",
     "Verb",
+    "Visit",
     "open_event_write",
     "open_write",
     "retry_deadlock",

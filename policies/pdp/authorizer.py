@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from types import MappingProxyType
 
 from django.conf import settings
 
@@ -113,9 +114,16 @@ def answer_and_count(*, requests: Sequence[tuple[Actor, AccessRequest]], at_leas
 
 
 def log_decisions(
-    requests: Sequence[tuple[Actor, AccessRequest]], decisions: Sequence[Decision], *, seconds: float
+    requests: Sequence[tuple[Actor, AccessRequest]],
+    decisions: Sequence[Decision],
+    *,
+    seconds: float,
+    evaluation_ids: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
-    """Enqueue a sample of answered decisions for the decision log and count what they use; each took these seconds."""
+    """Enqueue a sample of answered decisions for the decision log and count what they use; each took these seconds.
+
+    `evaluation_ids` are the ids by which the caller was told of some of them, by their index.
+    """
     decision_log.count_uses(requests, decisions)
     indexes = decision_log.sample_indexes(decisions)
     log_context = decision_log.current_context() if indexes else None
@@ -129,7 +137,13 @@ def log_decisions(
             question_fields = (request.operation, request.requirement, urn, resource_type, request.subresources)
             log_writer.enqueue(
                 decision_log.Entry(
-                    request_context, actor.urn, *question_fields, decision, seconds * 1000, request.is_plain
+                    request_context,
+                    actor.urn,
+                    *question_fields,
+                    decision,
+                    seconds * 1000,
+                    request.is_plain,
+                    evaluation_ids.get(index, ""),
                 )
             )
 

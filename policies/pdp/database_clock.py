@@ -80,7 +80,7 @@ def note_time(database_time: float | None, *, asked_at: float) -> None:
 
 def estimate_time() -> float:
     """Return the Unix time of the database, as of the last comparison."""
-    return time.time() - _last.seconds_ahead
+    return timezone.now().timestamp() - _last.seconds_ahead
 
 
 def get_estimated_now() -> datetime:

@@ -143,7 +143,7 @@ def explain_answers(
         Explanation(
             explained_trace.decision,
             tuple(
-                replace(reason, explanation="") if explained_trace.urn in concealed_urns else reason
+                replace(reason, explanation="", through=()) if explained_trace.urn in concealed_urns else reason
                 for reason in explained_trace.list_reasons(name_of)
             ),
             tuple(_with_holders(miss.to_near_match(name_of), holders_by_remedy, name_of) for miss in misses),

@@ -1,9 +1,9 @@
 """The users that an actor clause names: its tokens resolved to users, as one WHERE."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from policies.engine.selectors import EVERYONE, IN_ANY_GROUP
 from policies.models import Membership, RoleAssignment, User
@@ -22,6 +22,22 @@ def list_users_by_actor_tokens(*, tokens: Collection[str]) -> QuerySet[User]:
     if not token_set:
         return users.none()
     return users if EVERYONE in token_set else users.filter(_build_token_condition(token_set))
+
+
+def count_users_by_actor_tokens(*, token_sets: Sequence[frozenset[str]]) -> list[int]:
+    """Return the number of users of `list_users_by_actor_tokens` for each set of tokens; one query for all."""
+    distinct_sets = [tokens for tokens in dict.fromkeys(token_sets) if tokens]
+    if not distinct_sets:
+        return [0] * len(token_sets)
+    everybody = list_users_by_actor_tokens(tokens={EVERYONE}).order_by()
+    counts = everybody.aggregate(
+        **{
+            f"number_{index}": Count("pk", filter=None if EVERYONE in tokens else _build_token_condition(tokens))
+            for index, tokens in enumerate(distinct_sets)
+        }
+    )
+    count_by_tokens = {tokens: int(counts[f"number_{index}"]) for index, tokens in enumerate(distinct_sets)}
+    return [count_by_tokens.get(tokens, 0) for tokens in token_sets]
 
 
 def _build_token_condition(tokens: Collection[str]) -> Q:

@@ -28,7 +28,7 @@ _CDAP_ADMIN = "ADMIN"
 
 @dataclass(frozen=True, slots=True)
 class ItemFacts:
-    """What approvers of one item are found by: its owners, those of its domains, and what it gives on the platform."""
+    """The facts by which approvers of one item are found: owners, owners of its domains, and platform privileges."""
 
     item: RequestedItem
     owners: frozenset[Owner] = frozenset()

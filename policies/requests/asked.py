@@ -1,4 +1,4 @@
-"""What somebody asks for, as interfaces receive it: read with every problem, before the house is asked anything."""
+"""The body of a request, as interfaces receive it: read with every problem, before anything is looked up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -97,4 +97,4 @@ def measure_again(way: WayJson, item: RequestedItem, *, actor: str, until: datet
 
 def build_renewal(way: WayJson, granted: Mapping[str, Any]) -> dict[str, Any]:
     """Return the way that moves the end of what was given: the changes as they were written."""
-    return {**way, "changes": granted.get("changes", []), "is_renewal": True}
+    return {**way, "changes": granted.get("changes", way.get("changes", [])), "is_renewal": True}

@@ -137,7 +137,7 @@ def _read_entity(reader: DocumentReader, document: Mapping[str, Any], pointer: s
 def _read_urn(reader: DocumentReader, value: JsonValue, pointer: str, prefix: str) -> str:
     problem_count = len(reader.problems)
     urn = reader.read_text(value, pointer, is_required=True)
-    if len(reader.problems) == problem_count and (not urn.startswith(prefix) or urn == prefix):
+    if len(reader.problems) == problem_count and not (urn.startswith(prefix) and urn != prefix and urn.isprintable()):
         reader.note("urn.type", pointer, f"{quote(urn)} is not a URN that begins with {prefix}.")
     return urn
 

@@ -1,7 +1,7 @@
 """The plan of a request: rule, end, steps and ways, worked out before anything is stored (contract-requests.md 2)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -12,15 +12,13 @@ from policies.engine.errors import Problem
 from policies.engine.model import Actor
 from policies.engine.requirements import any_of_requirement
 from policies.engine.selectors import OWNER
-from policies.engine.way_ends import find_last_end
 from policies.models import Policy, Role, SubmittedRequest, User
 from policies.models.fields import json_text
 from policies.models.request import UNFINISHED_STATES
-from policies.pdp import actor_resolution, authorizer, database_clock, snapshot_store
+from policies.pdp import actor_resolution, authorizer, database_clock
 from policies.pdp.access_requests import AccessRequest as Question
-from policies.pdp.access_requests import ResourceRef
 from policies.pdp.ports import facet_source
-from policies.requests import approvers, chosen_ways
+from policies.requests import approvers, chosen_ways, held_items
 from policies.requests.approvers import DecidingFacts
 from policies.requests.asked import AskedBody
 from policies.requests.errors import RequestConflict, RequestInvalid, RequestRefused
@@ -66,18 +64,25 @@ def build_items_key(actor: str, items: Sequence[RequestedItem]) -> str:
     return sha256(json_text([actor, sorted(json_text(item.document) for item in items)]).encode()).hexdigest()
 
 
-def make_plan(asked_body: AskedBody, *, by: Actor, is_preview: bool = False) -> RequestPlan:
+def make_plan(
+    asked_body: AskedBody, *, by: Actor, is_preview: bool = False, is_after_denial: bool = False
+) -> RequestPlan:
     """Return the plan of what `by` asks for.
 
     Raises RequestInvalid with every problem, RequestConflict for what is not needed or asked already, RequestRefused
     for what this caller may not ask, or nobody. With `is_preview`, what a form still lacks is listed instead.
+    `is_after_denial`: the caller was told of the denial of all this, and may ask for whomever it is about; it hands
+    the request on and is no approver by asking.
     """
     now = database_clock.get_now()
     actor = _load_actor(asked_body, by=by)
     _refuse_unknown(asked_body.items)
     facts = approvers.load_facts(items=asked_body.items, actor=actor.urn, by=by.urn)
-    _refuse_strangers(facts, actor=actor, by=by)
-    is_blind = bool(_find_blind(asked_body.items))
+    if is_after_denial:
+        facts = replace(facts, owner_asker=None)
+    else:
+        _refuse_strangers(facts, actor=actor, by=by)
+    is_blind = bool(find_blind(asked_body.items))
     rule = choose_rule(asked_body.items, is_permanent=asked_body.has_until and asked_body.until is None)
     terms = RuleTerms() if is_blind else rule.terms
     until, problems = _find_until(asked_body, terms, now)
@@ -89,7 +94,7 @@ def make_plan(asked_body: AskedBody, *, by: Actor, is_preview: bool = False) -> 
     if not is_blind:
         if not terms.is_requestable:
             raise RequestRefused("request.not_requestable", f"{rule.name} lets nobody ask for this.")
-        _refuse_unneeded(asked_body.items, actor, until)
+        _refuse_unneeded(asked_body.items, actor, until, by=by)
     _refuse_duplicate(actor.urn, asked_body.items)
     ways = (
         tuple(() for _ in asked_body.items)
@@ -139,7 +144,7 @@ def _refuse_strangers(facts: DecidingFacts, *, actor: Actor, by: Actor) -> None:
         or authorizer.answer(actor=by, request=Question(any_of_requirement([[approvers.MANAGE_POLICIES]]))).is_allowed
     ):
         return
-    if all(item.item.entity and _is_owner(by, item.owners) for item in facts.items):
+    if all(item.item.owned and _is_owner(by, item.owners) for item in facts.items):
         return
     led = [actor.urn, *sorted(actor.groups)]
     resources = facet_source().load(urns=led, fields={OWNER})
@@ -167,7 +172,7 @@ def _refuse_unknown(items: Sequence[RequestedItem]) -> None:
         raise RequestInvalid(problems)
 
 
-def _find_blind(items: Sequence[RequestedItem]) -> frozenset[str]:
+def find_blind(items: Sequence[RequestedItem]) -> frozenset[str]:
     """Return the URNs that the viewer may not view, and those that do not exist, which look alike."""
     urns = [item.owned for item in items if item.owned and item.kind not in _STORED]
     if not urns:
@@ -207,36 +212,16 @@ def _find_lacking(asked_body: AskedBody, terms: RuleTerms) -> list[Problem]:
     return lacking
 
 
-def _refuse_unneeded(items: Sequence[RequestedItem], actor: Actor, until: datetime | None) -> None:
+def _refuse_unneeded(items: Sequence[RequestedItem], actor: Actor, until: datetime | None, *, by: Actor) -> None:
     """Raise RequestConflict for an item that the actor has already until the asked end."""
     for item in items:
-        through = _find_through(item, actor, until)
+        through = held_items.find_through(item, actor, until)
         if through is not None:
-            detail = f"{actor.urn} has this already, until the asked end."
+            name = authorizer.load_names(urns=[actor.urn]).get(actor.urn, actor.urn)
+            subject = "You have" if actor.urn == by.urn else f"{name} has"
+            end = "" if item.kind is ItemKind.EXTERNAL_ROLE else ", until the asked end"
+            detail = f"{subject} this already{end}."
             raise RequestConflict("request.not_needed", detail, through=through)
-
-
-def _find_through(item: RequestedItem, actor: Actor, until: datetime | None) -> list[str] | None:
-    """Return the URNs through which an actor has an item until this end; None if it has not."""
-    if item.kind in (ItemKind.ROLE, ItemKind.GROUP):
-        if item.target not in actor.roles | actor.groups:
-            return None
-        end = dict(actor.ends).get(item.target)
-        return [item.target] if end is None or (until is not None and end >= until) else None
-    if item.kind is ItemKind.POLICY:
-        statements = snapshot_store.get_current().list_statements_of({item.target})
-        is_named = any(not statement.actors.tokens.isdisjoint(actor.tokens) for statement in statements)
-        return [item.target] if is_named else None
-    if item.kind not in (ItemKind.PRIVILEGE, ItemKind.ANY_OF):
-        return None
-    resource = ResourceRef(item.entity) if item.entity else None
-    decision = authorizer.answer(actor=actor, request=Question(any_of_requirement(item.alternatives), resource))
-    if not decision.is_allowed:
-        return None
-    end = find_last_end(decision)
-    if end is not None and (until is None or end < until):
-        return None
-    return list(dict.fromkeys(statement.origin.policy for statement in decision.statements))
 
 
 def _refuse_duplicate(actor: str, items: Sequence[RequestedItem]) -> None:
@@ -249,7 +234,7 @@ def _refuse_duplicate(actor: str, items: Sequence[RequestedItem]) -> None:
 
 def build_duplicate(request: SubmittedRequest) -> RequestConflict:
     """Return the refusal of what is asked for already."""
-    detail = "The same is asked for already, and not decided yet."
+    detail = "The same is asked for already, and not finished yet."
     return RequestConflict("request.duplicate", detail, urn=request.urn)
 
 

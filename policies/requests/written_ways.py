@@ -12,6 +12,7 @@ from policies.models import Role
 from policies.pdp import authorizer
 from policies.requests.chosen_ways import WayJson
 from policies.requests.errors import RequestConflict
+from policies.requests.given_access import select_there
 
 PUT_POLICY = "put_policy"
 
@@ -43,9 +44,10 @@ def _refuse_taken_roles(way: WayJson) -> None:
         raise RequestConflict("request.no_way", "The role that this way makes exists by now: choose another way.")
 
 
-def take_back(granted: Mapping[str, Any], *, request: str, channel: str) -> None:
-    """Take back what has no end of its own, when the end has come. Raises what its writes raise."""
-    inverses = [change for change in granted.get("inverses") or () if not _UNTIMED_INVERSES.isdisjoint(change)]
+def take_back(granted: Mapping[str, Any], *, actor: str, request: str, channel: str) -> None:
+    """Take back what has no end of its own and is still there, when the end has come. Raises what its writes raise."""
+    untimed = [change for change in granted.get("inverses") or () if not _UNTIMED_INVERSES.isdisjoint(change)]
+    inverses = select_there(untimed, actor) if untimed else []
     if inverses:
         apply_changes(changes=load_changes(inverses), by=authorizer.SYSTEM, channel=channel, reason=request)
 

@@ -192,9 +192,10 @@ def require_role(*, by: Actor, role: str) -> None:
 
 
 def find_given_privileges(*, groups: Collection[str] = (), roles: Collection[str] = ()) -> frozenset[str]:
-    """Return the platform privileges that somebody has who is in these groups and holds these roles alone (URNs)."""
+    """Return the platform privileges that these groups and roles give (URNs): what everybody has is none of them."""
+    snapshot, names = snapshot_store.get_current(), _list_platform_names()
     holder = Actor("", groups=frozenset(groups), roles=frozenset(roles))
-    return _find_allowed_privileges(holder, _list_platform_names(), snapshot_store.get_current())
+    return _find_allowed_privileges(holder, names - _find_allowed_privileges(Actor(""), names, snapshot), snapshot)
 
 
 def list_gained_privileges(*, by: Actor, actor: Actor, groups: Mapping[str, Collection[str]]) -> _PrivilegesByUrn:

@@ -23,7 +23,7 @@ _Example = Mapping[str, Any]
 
 #: Prefixes of URNs, and what stands for one in a sentence whose reader may not see it.
 _CONCEALED_NAMES = {
-    USER_PREFIX: "a person whom you may not see",
+    USER_PREFIX: "a person you may not see",
     GROUP_PREFIX: "a group that you may not see",
     ROLE_PREFIX: "a role that you may not see",
     POLICY_PREFIX: "a policy that you may not see",

@@ -219,11 +219,21 @@ def test_an_unknown_privilege_is_answered_as_such_and_is_no_refusal(client_of, s
     assert "EDIT_ENTITY_TAGS" in explained["unknown"][0]["did_you_mean"]
     evaluation = {"subject": {"type": "user", "id": "jo"}, "action": {"name": "raed"}}
     body = evaluation | {"resource": {"type": "record", "id": "1"}}
-    assert jo.post("/access/v1/evaluation", body, format="json").json() == {
+    answer = jo.post("/access/v1/evaluation", body, format="json").json()
+    told = answer["context"]
+    evaluation_id = told.pop("evaluation_id")
+    assert told.pop("evaluated_at")
+    assert answer == {
         "decision": False,
-        "context": {"code": "privilege_unknown", "policy_version": answers[0]["policy_version"]},
+        "context": {
+            "code": "privilege_unknown",
+            "policy_version": answers[0]["policy_version"],
+            "reason": "privilege_unknown",
+        },
     }
     written()
+    (row,) = manager.get(f"{LOG}&evaluation_id={evaluation_id}").json()["results"]
+    assert (row["wanted"], row["actor"], row["evaluation_id"]) == ("raed", JO, evaluation_id)
     found = {
         outcome: [row["wanted"] for row in manager.get(f"{LOG}&decision={outcome}&actor={JO}").json()["results"]]
         for outcome in ("UNKNOWN", "DENY")

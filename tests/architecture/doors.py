@@ -211,6 +211,10 @@ api-finding | GET /api/v1/reports/findings/1/ | 401 403 403 403 404
 api-finding | PATCH /api/v1/reports/findings/1/ | 401 403 403 403 400
 authzen-evaluation | POST /access/v1/evaluation | 401 403 403 200 200 | {SUBJECT, ACTION, RECORD}
 authzen-evaluations | POST /access/v1/evaluations | 401 400 400 400 400
+authzen-access-requests | POST /access/v1/requests | 401 400 400 400 400
+authzen-access-request-schema | GET /access/v1/requests/schema | 401 200 200 200 200
+authzen-access-request-task | GET /access/v1/requests/NO_ID | 401 404 404 404 404
+authzen-access-request-cancel | POST /access/v1/requests/NO_ID/cancel | 401 404 404 404 404
 authzen-search-subject | POST /access/v1/search/subject | 401 403 403 200 200 | {SOMEBODY, ACTION, RECORD}
 authzen-search-resource | POST /access/v1/search/resource | 401 403 403 200 200 | {SUBJECT, ACTION, RECORDS}
 authzen-search-action | POST /access/v1/search/action | 401 403 403 200 200 | {SUBJECT, RECORD}

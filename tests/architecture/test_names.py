@@ -33,7 +33,7 @@ EMPTY = read_words("empty_words.txt")
 HOOKS = frozenset(
     {
         *("addInPlace", "db_parameters", "deconstruct", "getconn", "initial", "last_executed_query", "pre_save"),
-        *("pre_social_login", "readable", "readinto", "ready", "zero"),
+        *("now", "pre_social_login", "readable", "readinto", "ready", "zero"),
     }
 )
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -13,7 +13,9 @@ OPENING = re.compile(
 )
 #: Phrases that a reader stumbles over, in sentences of the product.
 PHRASES = (
+    "counts at once",
     "counts until",
+    "counts without",
     "gains or loses anything",
     "nobody yet",
     "for who comes after you",

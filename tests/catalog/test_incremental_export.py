@@ -179,7 +179,7 @@ WRITES = st.one_of(
 
 @pytest.mark.on_postgresql
 @example_settings(
-    max_examples=count_examples(usual=20, whole=40),
+    max_examples=count_examples(usual=10, whole=40),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     # Making a failing example smaller takes minutes, since each one is many snapshots.

@@ -7,6 +7,7 @@ import pytest
 from tests.clients.test_datahub_sdk import GRAPH
 
 
+@pytest.mark.drawn(2)
 def test_put_get_and_delete_of_the_command_line(cli, tmp_path):
     urn = "urn:li:role:from-the-cli"
     document = tmp_path / "role.json"
@@ -26,6 +27,7 @@ def test_put_get_and_delete_of_the_command_line(cli, tmp_path):
     assert "false" in cli("exists", "--urn", urn).lower()
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("mode", ["ASYNC_BATCH", "ASYNC", "SYNC"])
 def test_an_ingest_from_a_file(cli, site, datahub, tmp_path, mode):
     urns = [f"urn:li:dataset:(urn:li:dataPlatform:hive,{mode}.{datahub.version}.{n},PROD)" for n in range(250)]
@@ -81,6 +83,7 @@ PRODUCT_FILE = {
 }
 
 
+@pytest.mark.drawn(2)
 def test_data_products_of_the_command_line(cli, datahub, tmp_path):
     name = f"pets-{datahub.version}"
     product, tables = (

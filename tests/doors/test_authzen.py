@@ -334,6 +334,6 @@ def test_the_document_names_what_is_served(nobody, settings):
     assert answer["access_evaluation_endpoint"] == f"http://pdp.example{EVALUATION}"
     settings.PUBLIC_URL = "https://authz.example"
     answer = nobody.get("/.well-known/authzen-configuration", headers={"host": "pdp.example"}).json()
-    assert set(answer.values()) == {"https://authz.example"} | {
-        f"https://authz.example{path}" for path in (EVALUATION, EVALUATIONS, SUBJECT, RESOURCE, ACTION)
-    }
+    assert answer.pop("capabilities") == ["urn:openid:authzen:capability:access-request"]
+    paths = (EVALUATION, EVALUATIONS, SUBJECT, RESOURCE, ACTION, "/access/v1/requests")
+    assert set(answer.values()) == {"https://authz.example"} | {f"https://authz.example{path}" for path in paths}

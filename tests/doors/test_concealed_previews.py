@@ -315,7 +315,7 @@ def test_a_refusal_by_a_guardrail_names_nobody_whom_the_caller_may_not_see(
 ) -> None:
     text = send(calling(ALICE))
     assert not list_names(text)
-    assert "Nobody but a person whom you may not see" in text
+    assert "Nobody but a person you may not see" in text
     assert "For example somebody" in text or '"actor": null' in text
     told = send(calling(CHECKER))
     assert SUBJECT in told.lower()

@@ -81,6 +81,7 @@ def tried(path: Path, call: Calling) -> Any:
 SHARES = 6
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("share", [0, *(pytest.param(share, marks=pytest.mark.deep) for share in range(1, SHARES))])
 @pytest.mark.parametrize("path", PATHS)
 def test_nobody_gives_what_they_do_not_hold(world, path, share):

@@ -194,10 +194,12 @@ def differing(client, pair, calls):
     return found
 
 
+@pytest.mark.drawn(2)
 def test_a_reader_learns_nothing(reader, pair):
     assert differing(reader, pair, CALLS) == {}
 
 
+@pytest.mark.drawn(2)
 def test_nor_does_who_manages_policies(manager, pair):
     """But for answers about what others may do, which are about these: Check Access is the right to ask."""
     assert differing(manager, pair, CALLS | MANAGING) == {}

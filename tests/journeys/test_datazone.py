@@ -90,6 +90,7 @@ def test_a_policy_is_written_and_the_json_follows(site, page):
     assert Policy.objects.get(name="Live").document["statements"][0]["actions"] == ["dataset:write"]
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1300), ("dark", 1300), ("light", 390)])
 def test_every_page_is_open_to_everybody_and_fits(site, page, scheme, width):
     page.emulate_media(color_scheme=scheme)

@@ -144,7 +144,8 @@ def test_everything_works_by_keyboard(site, opened):
     page.get_by_label("Username").focus()
     for keys in ("datahub", "Tab", "datahub", "Enter"):
         page.keyboard.press(keys) if keys[0].isupper() else page.keyboard.type(keys)
-    page.wait_for_url(f"{site}/catalog")
+    page.wait_for_url(f"{site}/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Home")
     page.goto(f"{site}{POLICIES}")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
@@ -168,6 +169,7 @@ def test_everything_works_by_keyboard(site, opened):
     expect(page.get_by_role("heading", level=1)).to_have_text("Taggers 04")
 
 
+@pytest.mark.drawn(2)
 def test_no_page_has_a_barrier_or_runs_out_of_the_window(site, opened):
     page = opened()
     found = {}

@@ -148,6 +148,7 @@ def test_everything_works_without_scripts(site, opened):
     expect(page.get_by_role("heading", level=1)).to_have_text("Auditor")
 
 
+@pytest.mark.drawn(2)
 def test_what_only_many_people_or_a_link_show_has_no_barrier(site, opened):
     page = opened()
     reset = password_resets.create(urn=JANE, by=authorizer.SYSTEM, channel=DOOR).text

@@ -50,6 +50,13 @@ AUTHZEN = make_object(
     context=ANYTHING,
     evaluations=make_list(make_object(subject=PARTY, resource=PARTY, action=ACTION)),
 )
+#: A request for access; without `resource` and `action` beside them, which every call of AuthZEN reads alike.
+SUBMISSION = make_object(
+    subject=PARTY,
+    items=make_list(make_object(resource=PARTY, action=ACTION, denial=make_object(evaluation_id=TEXT))),
+    context=ANYTHING,
+    client=ANYTHING,
+)
 SCIM = make_object(
     schemas=make_list(TEXT),
     userName=TEXT,
@@ -80,6 +87,7 @@ CALLS: dict[str, tuple[str, Schema, int]] = {
     f"/openapi/v1/trace/write/{'0' * 32}": ("POST", ANYTHING, gms_bodies.MAX_SIGNS),
     "/access/v1/evaluation": ("POST", AUTHZEN, request_models.MAX_SIGNS),
     "/access/v1/evaluations": ("POST", AUTHZEN, request_models.MAX_SIGNS),
+    "/access/v1/requests": ("POST", SUBMISSION, request_models.MAX_SIGNS),
     "/access/v1/search/subject": ("POST", AUTHZEN, request_models.MAX_SIGNS),
     "/access/v1/search/resource": ("POST", AUTHZEN, request_models.MAX_SIGNS),
     "/access/v1/search/action": ("POST", AUTHZEN, request_models.MAX_SIGNS),
@@ -96,6 +104,7 @@ ALLOWED: dict[str, tuple[float, str]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("address", CALLS)
 def test_the_worst_bodies_of_a_call(client: Client, address: str) -> None:
     method, schema, signs = CALLS[address]

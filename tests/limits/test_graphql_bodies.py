@@ -84,6 +84,7 @@ def write_query(word: str, name: str, field: GraphQLField) -> str:
     return f"{word} q({declared}) {{{name}({values}){selected}}}"
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("word", "name"), list_fields())
 def test_the_worst_variables_of_a_field(client: Client, word: str, name: str) -> None:
     field, definitions = find_field(word, name), dict[str, Schema]()

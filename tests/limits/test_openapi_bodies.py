@@ -66,6 +66,7 @@ def fill_path(path: str, objects: Objects) -> str:
     return re.sub(r"(?<=/)([a-z-]+)/\{[a-z_]+\}", lambda at: f"{at[1]}/{quote(values.get(at[1], '1'), safe=':')}", path)
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("method", "path"), list(list_operations()))
 def test_the_worst_bodies_of_an_operation(client: Client, objects: Objects, method: str, path: str) -> None:
     schema = DOCUMENT["paths"][path][method]["requestBody"]["content"]["application/json"]["schema"]

@@ -79,6 +79,15 @@ def test_items_with_different_owners_have_a_decider_each(company: Company) -> No
     assert act(company["ada"], request, "deny", note="again").json()["code"] == "request.state"
 
 
+def test_a_group_that_gives_what_everybody_has_is_decided_by_its_owner(company: Company) -> None:
+    store_policy("base", type="PLATFORM", privileges=["VIEW_ANALYTICS"], actors={"allUsers": True})
+    tell(own(CREW, ADA))
+    request = ask(company["jo"], {"group": CREW}).json()
+    assert [(one["name"], one["approvers"]) for one in request["steps"]] == [("Owner", [ADA])]
+    assert act(company["eve"], request, "approve").status_code == 404
+    assert act(company["ada"], request, "approve").json()["state"] == "done"
+
+
 def test_platform_privileges_are_decided_by_their_holders(company: Company) -> None:
     store_policy("root-of-eve", type="PLATFORM", privileges=["MANAGE_GUARDRAILS"], actors={"users": [BOB]})
     guardrails = ask(company["jo"], {"privilege": "MANAGE_GUARDRAILS"}).json()

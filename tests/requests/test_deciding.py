@@ -5,16 +5,19 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from rest_framework.test import APIClient
 
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
+from policies.engine.families.validity import Validity
 from policies.guardrails.services import guardrails
-from policies.identity.services import groups, users
+from policies.identity.services import groups, roles, users
 from policies.models import GroupProfile, Membership, Policy, User
 from policies.pdp import authorizer
 from policies.pdp.due_changes import apply_due_changes
 from policies.requests.services.sources import settle_sources
+from policies.writes.timed_holders import TimedHolder
 from tests.api.conftest import make_client, store_policy
 from tests.catalog.conftest import said, tell
 from tests.clocks import Move, move_clocks
@@ -210,6 +213,10 @@ def test_a_rule_approves_what_it_covers_by_itself(company: Company, make_rule: C
 def test_what_a_source_owns_is_asked_of_it(company: Company, move: Move) -> None:
     groups.create(name="Synced", identifier="synced", members=[], by=authorizer.SYSTEM, channel="test")
     GroupProfile.objects.filter(urn="urn:li:corpGroup:synced").update(origin=GroupProfile.Origin.EXTERNAL)
+    # Somebody whose roles change with time is judged for later, too.
+    reader = TimedHolder(JO, Validity(ends=timezone.now() + timedelta(days=5)))
+    roles.create(name="Guest", identifier="guest", by=authorizer.SYSTEM, channel="test")
+    roles.grant(urn="urn:li:dataHubRole:guest", actors=[reader], by=authorizer.SYSTEM, channel="test")
     request = ask(company["jo"], {"group": "urn:li:corpGroup:synced"}).json()
     waiting = act(company["admin"], request, "approve").json()
     assert (waiting["state"], whats(waiting)[-1]) == ("waiting_for_source", "source")

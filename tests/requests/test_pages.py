@@ -30,7 +30,7 @@ def text_of(answer: Any) -> str:
 def test_a_request_goes_from_the_form_to_the_owner_and_is_granted(people: dict[str, Client]) -> None:
     url = reverse("request-new")
     empty = text_of(people["jo"].get(url))
-    assert "Name a privilege" in empty
+    assert "Privileges by filter" in empty
     opened = text_of(people["jo"].get(url, {"privilege": "EDIT_ENTITY_TAGS", "resource": ORDERS}))
     assert "Gives only this" in opened
     assert "Owner" in opened

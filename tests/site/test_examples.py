@@ -8,8 +8,10 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 import servers
@@ -18,8 +20,10 @@ from django.test import Client
 from policies import bootstrap
 from policies.authoring.services import policies, policy_drafts
 from policies.identity.services import access_tokens, users
-from policies.models import AccessToken
+from policies.models import AccessToken, SubmittedRequest
 from policies.pdp import authorizer, snapshot_store
+from tests.api.conftest import make_client
+from tests.requests.conftest import act
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,11 +103,11 @@ def upstream() -> Iterator[str]:
         thread.join()
 
 
-@pytest.fixture
-def gateway(environment, upstream, tmp_path) -> Iterator[str]:
-    """Start the gateway and wait until it listens."""
-    port, log = servers.free_port(), tmp_path / "gateway.log"
-    command = [sys.executable, str(EXAMPLES / "gateway.py"), str(port), upstream]
+@contextmanager
+def start_gateway(name: str, environment: dict[str, str], upstream: str, log: Path) -> Iterator[str]:
+    """Start a gateway and wait until it listens."""
+    port = servers.free_port()
+    command = [sys.executable, str(EXAMPLES / name), str(port), upstream]
     with log.open("wb") as sink, subprocess.Popen(command, env=environment, stderr=sink) as process:
         try:
             servers.wait_for(port, process, log)
@@ -112,8 +116,15 @@ def gateway(environment, upstream, tmp_path) -> Iterator[str]:
             process.terminate()
 
 
-def fetch(url: str, *, user: str = "", method: str = "GET") -> tuple[int, str]:
-    request = urllib.request.Request(url, headers={"X-User": user} if user else {}, method=method)
+@pytest.fixture
+def gateway(environment, upstream, tmp_path) -> Iterator[str]:
+    with start_gateway("gateway.py", environment, upstream, tmp_path / "gateway.log") as address:
+        yield address
+
+
+def fetch(url: str, *, user: str = "", method: str = "GET", reason: str = "") -> tuple[int, str]:
+    headers = {name: value for name, value in (("X-User", user), ("X-Reason", reason)) if value}
+    request = urllib.request.Request(url, headers=headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, answer.read().decode()
@@ -152,3 +163,38 @@ def test_the_gateway_lets_nothing_pass_while_nobody_can_say(gateway):
     for token in AccessToken.objects.all():
         access_tokens.revoke(token_id=token.pk, by=authorizer.SYSTEM, channel=DOOR)
     assert fetch(f"{gateway}/todos", user="jenny") == (503, "Nobody can say whether you may.\n")
+
+
+def test_a_gateway_asks_for_what_it_refuses_and_goes_on(environment, upstream, tmp_path):
+    approver = make_client("pat", "MANAGE_POLICIES")
+
+    def ask(gateway: str, user: str = "jenny", reason: str = "") -> tuple[int, Any]:
+        status, text = fetch(f"{gateway}/todos", user=user, reason=reason)
+        return status, json.loads(text) if status != 200 else text
+
+    with start_gateway("requesting_gateway.py", environment, upstream, tmp_path / "first.log") as gateway:
+        status, said = ask(gateway)
+        assert (status, said["requestable"], said["reason"]) == (403, True, "approval_required")
+        assert ask(gateway, user="nobody", reason="Why not")[1]["requestable"] is False
+        assert ask(gateway, reason="For the audit") == (202, {"status": "pending"})
+        assert ask(gateway) == (202, {"status": "pending"})
+        with start_gateway("requesting_gateway.py", environment, upstream, tmp_path / "second.log") as other:
+            assert ask(other, reason="For the audit") == (202, {"status": "pending"})
+        request = SubmittedRequest.objects.get()
+        assert (request.reason, act(approver, {"urn": request.urn}, "approve").json()["state"]) == (
+            "For the audit",
+            "done",
+        )
+        assert ask(gateway) == (200, "jenny reads /todos")
+
+
+def test_the_client_that_asks_waits_and_evaluates_again(environment):
+    approver = make_client("pat", "MANAGE_POLICIES")
+    command = [sys.executable, str(EXAMPLES / "request_access.py"), "jenny", "POST", "route", "/todos", "For the audit"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "pending\n"
+        request = SubmittedRequest.objects.get()
+        assert act(approver, {"urn": request.urn}, "approve").json()["state"] == "done"
+        lines = process.stdout.read().splitlines()
+    assert [line for line in lines if line != "pending"] == ["approved", "decision: True"]

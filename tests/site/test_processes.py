@@ -8,6 +8,7 @@ import re
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -144,14 +145,16 @@ def ask_about_team(site: Installation) -> str:
     return str(answer["decision"])
 
 
-def settles(site: Installation, decision: str) -> bool:
-    """Whether both processes come to answer so, and none of them goes back to the other answer."""
+def settle(site: Installation, decision: str) -> None:
+    """Ask until both processes answer so, and none of them goes back to the other answer; else say what is known."""
     seen = [ask_about_team(site) for _ in range(ASKED)]
     for _ in range(LOOKS):
         if seen[-ASKED:] == [decision] * ASKED:
-            return True
+            return
         seen.append(ask_about_team(site))
-    return False
+    told, _ = call(site, "status/")
+    stored, _ = call(site, f"entities/{urllib.parse.quote(TAGGED, safe='')}/")
+    pytest.fail(f"{Counter(seen[-ASKED:])} in place of {decision}; {told['processes']}; {stored['aspects']}")
 
 
 def set_tags(site: Installation, *tags: str) -> None:
@@ -169,13 +172,13 @@ def test_a_membership_and_a_tag_are_felt_by_every_process(site: Installation) ->
     call(site, "groups/", {"id": "team", "name": "team"})
     call(site, "policies/", {"family": "datahub", "document": POLICY_OF_TEAM})
     call(site, "entities/", {"type": "dataset", "urn": TAGGED, "aspects": {}})
-    assert settles(site, "DENY")
+    settle(site, "DENY")
     change_membership(site, "POST")
     set_tags(site, TAG)
-    assert settles(site, "ALLOW")
+    settle(site, "ALLOW")
     set_tags(site)
-    assert settles(site, "DENY")
+    settle(site, "DENY")
     set_tags(site, TAG)
-    assert settles(site, "ALLOW")
+    settle(site, "ALLOW")
     change_membership(site, "DELETE")
-    assert settles(site, "DENY")
+    settle(site, "DENY")

@@ -92,6 +92,7 @@ def test_the_others_are_compared(spark: SparkSession, tmp_path: Path) -> None:
     assert age.startswith("good: files of ")
 
 
+@pytest.mark.drawn(2)
 def test_the_history_of_the_others_is_read(spark: SparkSession, tmp_path: Path) -> None:
     world = make_world(*BAD)
     # Whether the catalog knows an export is asked by the role mapping check alone.

@@ -266,6 +266,7 @@ def list_left(spark: SparkSession, folder: Path, made: World) -> dict[str, set[t
     return left
 
 
+@pytest.mark.drawn(2)
 def test_what_deny_policies_leave(spark: SparkSession, tmp_path: Path, pytestconfig: pytest.Config) -> None:
     dice = Random(f"{pytestconfig.option.hypothesis_seed}")
     worlds = {"table": TABLE}

@@ -181,7 +181,7 @@ CASES = {
             "DIRECT_USER_GRANT al has READ on corp.hr.pay (only its column iban) without any role. => "
             'REVOKE SELECT ("iban") ON TABLE "hr"."pay" FROM "al";',
             "DIRECT_USER_GRANT eve has READ on corp.hr.pay without any role. => "
-            "-- CASCADE also takes what eve has passed on: to whom, no view of Redshift says. "
+            "-- CASCADE also takes what eve has passed on: no view of Redshift says who has it now. "
             "-- Unless eve owns it, which no file says: "
             'REVOKE SELECT ON TABLE "hr"."pay" FROM "eve" CASCADE;',
             "DIRECT_USER_GRANT lea has WRITE on corp (as a member of sys:dba) without any role. => "

@@ -122,6 +122,7 @@ def said(row: dict[str, Any]) -> tuple[str, str, str, str, str, str, int]:
     return row["type"], row["severity"], of, name, who, via, row["members"] or 0
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.deep)])
 def test_spark_finds_what_the_judge_finds(
     spark: SparkSession, tmp_path: Path, pytestconfig: pytest.Config, number: int

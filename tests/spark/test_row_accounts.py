@@ -88,6 +88,7 @@ def test_every_form_has_a_case() -> None:
     assert {one.warehouse.name for case in CASES for one in exports_of(GOLDEN / case)} == set(list_warehouses())
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("case", CASES)
 def test_every_row_is_accounted_for(spark: SparkSession, case: str) -> None:
     folder = GOLDEN / case

@@ -102,6 +102,7 @@ def find_after(drawn: dict[str, Any], found: dict[str, Any]) -> dict[tuple[str, 
     return levels
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.deep)])
 def test_spark_finds_what_the_judge_finds(
     spark: SparkSession, tmp_path: Path, pytestconfig: pytest.Config, number: int

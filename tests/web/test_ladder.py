@@ -16,7 +16,6 @@ NO_REQUEST = "urn:li:accessRequest:none"
 
 #: Route → address → what anonymous, outsider, steward, admin and root get; a path is a redirect to it.
 TABLE: dict[str, dict[str, tuple]] = {
-    "home": {"/": (f"{TO_SIGN_IN}/", "/catalog", "/catalog", "/catalog", "/catalog")},
     "sign-in": {"/login": (200, "/", "/", "/", "/")},
     # Without a provider in the environment there is nothing here.
     "sign-in-oidc": {"/login/oidc": (404, 404, 404, 404, 404)},
@@ -30,7 +29,11 @@ TABLE: dict[str, dict[str, tuple]] = {
     "notification-mark": {"/notifications/1/read": (405, 405, 405, 405, 405)},
     "requests": people.own("/requests") | people.own("/requests?state=done"),
     "requests-to-decide": people.own("/requests/to-decide"),
+    "access-give": people.own("/requests/give") | people.own("/requests/give?resource=urn:li:dataset:x"),
     "request-new": people.own("/requests/new") | people.own("/requests/new?privilege=EDIT_ENTITY_TAGS"),
+    "request-renew": {
+        f"/requests/renew/{NO_REQUEST}": (people.to_sign_in(f"/requests/renew/{NO_REQUEST}"), 404, 404, 404, 404)
+    },
     "request": {f"/requests/{NO_REQUEST}": (people.to_sign_in(f"/requests/{NO_REQUEST}"), 404, 404, 404, 404)},
     "request-withdraw": {
         f"/requests/withdraw/{NO_REQUEST}": (

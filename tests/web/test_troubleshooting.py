@@ -204,5 +204,5 @@ def test_the_builder_shows_it(browse, shop):
     page = browse("root").get(f"/settings/permissions/policies/edit/{stored.urn}")
     assert (
         "This gives everybody EDIT_ENTITY_TAGS, EDIT_ENTITY_OWNERS, EDIT_ENTITY_DOCS and 1 more on everything; "
-        "name whom it is for." in words(page)
+        "name the people it is for." in words(page)
     )

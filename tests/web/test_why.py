@@ -87,7 +87,7 @@ def test_who_could_change_it_are_users_groups_and_roles_of_every_family(browse, 
 def test_the_implicit_policy_has_no_page_to_link(browse, world):
     page = ask(browse("root"), privilege="VIEW_ENTITY_PAGE", resource="urn:li:corpuser:otto", actor="otto")
     rows = page.context["answer"]["reasons"]
-    assert [row["url"] for row in rows if "__view_self" in row["reason"].policy] == [""]
+    assert [row["way"].policy_url for row in rows if "__view_self" in row["reason"].policy] == [""]
 
 
 def test_tags_that_a_change_touches_count(browse, world, orders, write):

@@ -27,6 +27,7 @@ from policies.http.pages.list_and_form_pages import (
     is_fragment_request,
     redirect_with_message,
 )
+from policies.http.pages.request_links import build_missing_url
 
 _STALE_MESSAGE = (
     "Somebody else changed this in the meantime. The stored values are shown below; saving again replaces them."
@@ -56,7 +57,8 @@ def edit(request: HttpRequest, key: str, urn: str) -> HttpResponse:
     except Stale:
         return refuse(HTTPStatus.CONFLICT)
     except (Forbidden, Invalid) as error:
-        return refuse(error.status if isinstance(error, Forbidden) else UNPROCESSABLE_STATUS, _word_refusal(error))
+        status = error.status if isinstance(error, Forbidden) else UNPROCESSABLE_STATUS
+        return refuse(status, _word_refusal(error), _find_request_url(error))
     draft.delete()
     message = f"{edit_controls.CONTROLS[key].title} saved."
     return redirect_with_message(
@@ -72,19 +74,27 @@ def _show_form(draft: FormDraft, key: str, editor: AspectEditor) -> HttpResponse
     editor.read(draft.data)
     if draft.data.get("seen", "") != fingerprint:
         return _render_stale(draft, key, editor, editor.entity_context, HTTPStatus.OK)
-    return _render_page(draft, key, editor, fingerprint=fingerprint, refusals=draft.outcome.get("refusals", ()))
+    outcome = {name: draft.outcome.get(name, "") for name in ("refusals", "request_url")}
+    return _render_page(draft, key, editor, fingerprint=fingerprint, **outcome)
 
 
 def _show_refused(
-    draft: FormDraft, key: str, editor: AspectEditor, fingerprint: str, status: int, refusals: Sequence[str] = ()
+    draft: FormDraft,
+    key: str,
+    editor: AspectEditor,
+    fingerprint: str,
+    status: int,
+    refusals: Sequence[str] = (),
+    request_url: str = "",
 ) -> HttpResponse:
     """Redirect to the draft of a refused form, or show the form itself where no draft is kept."""
-    if (again := draft.answer_again({"refusals": list(refusals)})) is not None:
+    outcome = {"refusals": list(refusals), "request_url": request_url}
+    if (again := draft.answer_again(outcome)) is not None:
         return again
     if status == HTTPStatus.CONFLICT:
         current_context = EntityContext.load(draft.request, editor.entity_context.entity.urn)
         return _render_stale(draft, key, editor, current_context, status)
-    return _render_page(draft, key, editor, fingerprint=fingerprint, status=status, refusals=refusals)
+    return _render_page(draft, key, editor, fingerprint=fingerprint, status=status, **outcome)
 
 
 def _render_stale(
@@ -156,3 +166,10 @@ def _word_refusal(refusal: Forbidden | Invalid) -> list[str]:
     if not lists:
         return [refusal.detail]
     return [f"Your privileges do not cover this change. Missing: {', or '.join(dict.fromkeys(lists))}."]
+
+
+def _find_request_url(refusal: Forbidden | Invalid) -> str:
+    """Return the form that asks for the privileges that are missing; '' where none are."""
+    if isinstance(refusal, Invalid) or not refusal.missing_any:
+        return ""
+    return build_missing_url(refusal.missing_any[0])

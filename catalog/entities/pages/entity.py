@@ -14,11 +14,13 @@ from catalog import urns
 from catalog.access import browsing, entity_lists
 from catalog.access.entity_context import EntityContext, load_references
 from catalog.aspects.facet_fields import PLATFORM
+from catalog.entities.annotations import parse_owner
 from catalog.entities.pages import browse, edit_controls, tab_registry, type_labels
 from catalog.entities.pages.about import build_about_context
 from catalog.entities.pages.columns import build_dataset_columns
 from policies.http.guard import signed_in
 from policies.http.pages.list_and_form_pages import build_columns, get_page, page_view
+from policies.http.pages.request_links import build_giving_url, build_request_url
 
 #: Number of entries per page in the Contents tab, and in the Columns tab.
 TAB_PAGE_SIZE = 25
@@ -109,8 +111,15 @@ def _build_header_context(entity_context: EntityContext) -> dict[str, Any]:
         "trail": trail_links,
         "breadcrumbs": [{"label": "Catalog", "url": reverse("catalog")}, *trail_links, {"label": name}],
         "edits": edit_controls.list_edit_urls(entity_context),
+        "request_url": build_request_url(resource=row.urn),
+        "give_url": build_giving_url(row.urn) if _is_owner(entity_context) else "",
         "why_url": f"{reverse('why')}?{urlencode({'resource': row.urn})}",
     }
+
+
+def _is_owner(entity_context: EntityContext) -> bool:
+    entries = entity_context.document("ownership").get("owners") or ()
+    return any(parse_owner(entry)[0] in entity_context.by.holders for entry in entries)
 
 
 def _build_columns_context(entity_context: EntityContext, request: HttpRequest) -> dict[str, Any]:

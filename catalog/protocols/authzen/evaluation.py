@@ -6,6 +6,8 @@ from functools import partial
 from typing import Any
 
 from catalog.protocols.authzen import identifiers, request_models
+from catalog.protocols.authzen.access_requests import denial_context
+from catalog.protocols.authzen.access_requests.denial_context import AnsweredQuestion
 from catalog.protocols.authzen.request_models import (
     Batch,
     Evaluation,
@@ -24,6 +26,9 @@ from policies.pdp.access_requests import AccessRequest
 
 #: Top-level members of a batch that serve as defaults of its items; an item replaces a member as a whole.
 _DEFAULT_MEMBERS = ("subject", "action", "resource", "context")
+
+#: Code of a denial about a subject that cannot act here.
+_SUBJECT_UNKNOWN = "subject_unknown"
 
 EvaluationResponse = dict[str, Any]
 
@@ -75,6 +80,7 @@ def _parse_question(members: RequestObject) -> dict[str, Any]:
     evaluation = request_models.parse(Evaluation, members)
     action, resource = evaluation.action, evaluation.resource
     return {
+        "members": members,
         "actor": identifiers.actor_urn(evaluation.subject),
         "privilege": identifiers.privilege_name(action),
         "resource": identifiers.parse_resource(resource),
@@ -89,7 +95,7 @@ def _answer_questions(
     check_may_ask: Callable[[], None] | None,
     semantic: EvaluationsSemantic = EvaluationsSemantic.EXECUTE_ALL,
 ) -> list[EvaluationResponse | PolicyAppError]:
-    """Return the answers in order, up to the one at which the batch stops; only their decisions are logged.
+    """Return the answers in order, up to the one at which the batch stops; they alone are logged, and can be requested.
 
     A subject that cannot act here is denied without a decision. Raises Forbidden.
     """
@@ -113,26 +119,54 @@ def _answer_questions(
     started_at = time.perf_counter()
     decisions = authorizer.answer_many(requests=access_requests) if access_requests else []
     seconds = (time.perf_counter() - started_at) / max(len(access_requests), 1)
-    remaining_questions, answered_count = iter(parsed_questions), 0
-    answers: list[EvaluationResponse | PolicyAppError] = []
+    remaining_questions, decided_pairs = iter(parsed_questions), iter(zip(access_requests, decisions, strict=True))
+    answers: list[AnsweredQuestion | PolicyAppError | None] = []
     for sent_question in sent_questions:
-        answer: EvaluationResponse | PolicyAppError | ParsedQuestion
+        answer: AnsweredQuestion | PolicyAppError | None = None
         if isinstance(sent_question, MalformedRequest):
             answer = sent_question
-        elif sent_question["actor"] is None:
-            answer = _render_unknown_subject()
-        else:
-            answer = next(remaining_questions)
+        elif sent_question["actor"] is not None:
+            question = next(remaining_questions)
+            answer = (
+                question
+                if isinstance(question, PolicyAppError)
+                else _join_question(sent_question, *next(decided_pairs))
+            )
         if isinstance(answer, Forbidden):
             raise answer
-        if isinstance(answer, ParsedQuestion):
-            answer = _render_decision(decisions[answered_count])
-            answered_count += 1
         answers.append(answer)
-        if semantic.should_stop_after(is_allowed=not isinstance(answer, PolicyAppError) and answer["decision"]):
+        if semantic.should_stop_after(is_allowed=isinstance(answer, AnsweredQuestion) and answer.decision.is_allowed):
             break
-    authorizer.log_decisions(access_requests[:answered_count], decisions[:answered_count], seconds=seconds)
-    return answers
+    return _render_answers(answers, by, seconds)
+
+
+def _join_question(
+    sent_question: dict[str, Any], access_request: tuple[Actor, AccessRequest], decision: Decision
+) -> AnsweredQuestion:
+    actor, request = access_request
+    return AnsweredQuestion(sent_question["members"], actor, sent_question["privilege"], request, decision)
+
+
+def _render_answers(
+    answers: Sequence[AnsweredQuestion | PolicyAppError | None], by: Actor, seconds: float
+) -> list[EvaluationResponse | PolicyAppError]:
+    """Return answers as they are sent, None standing for a subject that cannot act here, and log their decisions."""
+    answered_questions = [answer for answer in answers if isinstance(answer, AnsweredQuestion)]
+    contexts = denial_context.describe_answers(answered_questions, by=by)
+    remaining_contexts = iter(contexts)
+    rendered_answers = [
+        _render_decision(answer.decision, next(remaining_contexts).members)
+        if isinstance(answer, AnsweredQuestion)
+        else answer or _render_unknown_subject()
+        for answer in answers
+    ]
+    authorizer.log_decisions(
+        [(question.actor, question.access_request) for question in answered_questions],
+        [question.decision for question in answered_questions],
+        seconds=seconds,
+        evaluation_ids={index: context.evaluation_id for index, context in enumerate(contexts)},
+    )
+    return rendered_answers
 
 
 def _apply_overrides(question: ParsedQuestion, sent_question: dict[str, Any]) -> tuple[Actor, AccessRequest]:
@@ -148,15 +182,16 @@ def _apply_overrides(question: ParsedQuestion, sent_question: dict[str, Any]) ->
     return actor, access_request._replace(has_actor_overrides=True)
 
 
-def _render_decision(decision: Decision) -> EvaluationResponse:
+def _render_decision(decision: Decision, further_context: dict[str, Any]) -> EvaluationResponse:
     context: dict[str, Any] = {"code": decision.code.value, "policy_version": decision.version}
     if (end := find_last_end(decision)) is not None:
         context["ends"] = end.isoformat().replace("+00:00", "Z")
-    return {"decision": decision.is_allowed, "context": context}
+    return {"decision": decision.is_allowed, "context": context | further_context}
 
 
 def _render_unknown_subject() -> EvaluationResponse:
-    return {"decision": False, "context": {"code": "subject_unknown"}}
+    context = denial_context.describe_undecided(_SUBJECT_UNKNOWN)
+    return {"decision": False, "context": {"code": _SUBJECT_UNKNOWN, **context}}
 
 
 def _render_error(error: PolicyAppError) -> EvaluationResponse:

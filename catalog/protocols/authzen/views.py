@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import wraps
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -14,7 +13,7 @@ from catalog.protocols.authzen import request_models, search
 from catalog.protocols.authzen.request_models import RequestObject
 from policies.engine.model import Actor
 from policies.errors import PolicyAppError
-from policies.http import guard
+from policies.http import guard, public_address
 from policies.http.protocol_view import protocol_view
 
 #: Name of this channel in the decision log.
@@ -32,7 +31,11 @@ ENDPOINTS = {
     "search_subject_endpoint": "authzen-search-subject",
     "search_resource_endpoint": "authzen-search-resource",
     "search_action_endpoint": "authzen-search-action",
+    "access_request_endpoint": "authzen-access-requests",
 }
+
+#: What the metadata document says that this decision point can do beside the standard.
+CAPABILITIES = ["urn:openid:authzen:capability:access-request"]
 
 
 def _endpoint_view(handler: RequestHandler) -> Callable[[HttpRequest], HttpResponse]:
@@ -46,7 +49,8 @@ def _endpoint_view(handler: RequestHandler) -> Callable[[HttpRequest], HttpRespo
     )
     @wraps(handler)
     def handle(request: HttpRequest, by: Actor) -> HttpResponse:
-        return JsonResponse(handler(request_models.parse_body(request), by), json_dumps_params=_COMPACT)
+        with public_address.bind_request(lambda: request):
+            return JsonResponse(handler(request_models.parse_body(request), by), json_dumps_params=_COMPACT)
 
     return handle
 
@@ -68,6 +72,6 @@ search_actions = _endpoint_view(search.find_actions)
 @guard.public.with_channel(CHANNEL)
 def get_configuration(request: HttpRequest) -> HttpResponse:
     """Return the metadata document; URLs begin with PUBLIC_URL if set, since a proxy may hide the requested host."""
-    base = settings.PUBLIC_URL or f"{request.scheme}://{request.get_host()}"
+    base = public_address.find_address(request)
     endpoints = {member: f"{base}{reverse(name)}" for member, name in ENDPOINTS.items()}
-    return JsonResponse({"policy_decision_point": base, **endpoints})
+    return JsonResponse({"policy_decision_point": base, **endpoints, "capabilities": CAPABILITIES})

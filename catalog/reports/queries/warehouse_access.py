@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from catalog.models import Report, ReportRow
 from catalog.reports.queries import report_rows
 from catalog.reports.tables import ResultTable
-from catalog.reports.warehouse_tables import ACCESS, HOLDERS, USES
+from catalog.reports.warehouse_tables import ACCESS, HOLDERS, MAX_ACCESS, USES
 from catalog.warehouses.principals import EVERYBODY_NAMES, describe_principal
 from policies.models.people import USER_PREFIX
 
@@ -111,6 +111,18 @@ def is_listed(runs: WarehouseRuns, *, dataset: str) -> bool:
     return list_rows(runs.mapping, dataset=dataset).exists() or not any(
         note.startswith("Who can read what is listed for") for note in (runs.mapping.summary or {}).get("notes", ())
     )
+
+
+def find_holders(run: Report, *, people: Collection[str], roles: Collection[str]) -> set[tuple[str, str]]:
+    """Return which of these people (URNs) hold which of these external roles by a run, as pairs.
+
+    The table lists up to MAX_ACCESS holders, so a pair that is absent may be one that is not listed.
+    """
+    rows = report_rows.list_rows(run=run, table=HOLDERS.name)
+    rows = report_rows.select_values(rows, column=_find(HOLDERS, "holder"), values=people)
+    rows = report_rows.select_values(rows, column=_find(HOLDERS, "role"), values=roles)
+    records = (_read(HOLDERS, row) for row in rows[:MAX_ACCESS])
+    return {(record["holder"], record["role"]) for record in records}
 
 
 #: Everybody, as tables name it.

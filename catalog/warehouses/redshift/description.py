@@ -33,7 +33,7 @@ _LIMITS: Mapping[frozenset[str], str] = {
     frozenset({SHARED}): "No file has what datashares show (datashare_objects.sql), beside grants to them.",
 }
 _SHOWN_LIMIT = (
-    "SHOW GRANTS shows one object or grantee at a time, at most 10,000 rows, and only what whoever runs it may see: "
+    "SHOW GRANTS shows one object or grantee at a time, at most 10,000 rows, and only rows that its caller may see: "
     "nothing is called missing on what it does not name (relation_grants.sql)."
 )
 _SCHEMAS_LIMIT = (

@@ -106,7 +106,7 @@ class RedshiftDialect(NamedAccountsDialect):
         words = []
         if revokes and any(item.get("is_grantable") for item in parse_details(difference["details"])):
             words.append(
-                render_note(f"CASCADE also takes what {name} has passed on: to whom, no view of Redshift says.")
+                render_note(f"CASCADE also takes what {name} has passed on: no view of Redshift says who has it now.")
             )
             revokes = [f"{line.removesuffix(';')} CASCADE;" for line in revokes]
         if self.source.hides_owners and difference["kind"] == Grantee.USER and difference["entity"]:

@@ -114,10 +114,14 @@ class PolicyListFilters(PageParameters):
     )
     privilege = strict_fields.StrictString(required=False, max_length=255)
     actor = strict_fields.StrictString(
-        required=False, max_length=512, help_text="Policies that name this user, group or role as one whom they reach."
+        required=False,
+        max_length=512,
+        help_text="Policies that name this user, group or role and reach it.",
     )
     excluded = strict_fields.StrictString(
-        required=False, max_length=512, help_text="Policies that name this user, group or role as one whom they except."
+        required=False,
+        max_length=512,
+        help_text="Policies that name this user, group or role and except it.",
     )
     resource = strict_fields.StrictString(required=False, max_length=1024)
 

@@ -54,8 +54,8 @@ _EFFECT_CHOICES = (
     ),
 )
 _TIME_FIELDS = (
-    (datahub_fields.VALID_FROM, "Begins (UTC)", "If empty, it counts at once."),
-    (datahub_fields.VALID_UNTIL, "Ends (UTC)", "If empty, it counts without end."),
+    (datahub_fields.VALID_FROM, "Begins (UTC)", "If empty, it is in effect at once."),
+    (datahub_fields.VALID_UNTIL, "Ends (UTC)", "If empty, it stays in effect without end."),
 )
 _STATE_CHOICES = (("ACTIVE", "Active"), ("INACTIVE", "Inactive"), ("DRAFT", "Draft"))
 _SCOPE_CHOICES = (

@@ -29,6 +29,9 @@ from policies.writes import strict_json
 #: Most statements that the form shows; further ones stay unchanged and are edited as JSON.
 MAX_VISIBLE_STATEMENTS = 60
 
+#: Most statements of a policy that opens with the fields of all; of a longer one each is a sentence that can be opened.
+MAX_OPENED_STATEMENTS = 3
+
 #: The choice beside the scopes: a resource pattern typed as text.
 TYPED_SCOPE = "typed"
 
@@ -51,7 +54,10 @@ _BLANK_STATEMENT = {"resource": "dataset:*", "actions": [], "effect": "allow"}
 
 @dataclass(slots=True)
 class StatementForm:
-    """One statement, and the parts of its resource pattern: `scope` is a PatternScope, or TYPED_SCOPE for `text`."""
+    """One statement, and the parts of its resource pattern: `scope` is a PatternScope, or TYPED_SCOPE for `text`.
+
+    `is_open` says that the page shows its fields, not only its sentence.
+    """
 
     item: dict[str, Any]
     scope: str = TYPED_SCOPE
@@ -59,6 +65,7 @@ class StatementForm:
     project: str = ""
     id: str = ""
     text: str = ""
+    is_open: bool = False
 
     @classmethod
     def from_statement(cls, item: dict[str, Any]) -> Self:
@@ -160,6 +167,8 @@ class DatazoneDraft:
         """Return a draft of a copy of a policy whose document has the right shape."""
         base, document = deepcopy(dict(policy_input.document)), deepcopy(dict(policy_input.document))
         forms = [StatementForm.from_statement(item) for item in document["statements"]]
+        for form in forms:
+            form.is_open = len(forms) <= MAX_OPENED_STATEMENTS
         state = "ACTIVE" if policy_input.state is None else policy_input.state
         times = PostedTimes.from_validity(policy_input.validity or UNLIMITED)
         return cls(base, document, forms, format_json(document), state, policy_input.description or "", times)
@@ -215,10 +224,15 @@ class DatazoneDraft:
         return json.dumps(self.base)
 
     def handle_button(self, verb: str, position: str, name: str = "", value: str = "") -> None:
-        """Run a button of a statement: add, copy, remove, up, down, find or use; invalid arguments change nothing."""
+        """Run a button of a statement: add, copy, remove, up, down, open, close, find or use.
+
+        Invalid arguments change nothing.
+        """
         index = parse_index(position, len(self.statement_forms))
         if verb == "add":
-            self.statement_forms.append(StatementForm.from_statement(deepcopy(_BLANK_STATEMENT)))
+            form = StatementForm.from_statement(deepcopy(_BLANK_STATEMENT))
+            form.is_open = True
+            self.statement_forms.append(form)
         elif index is not None:
             self._change_statement(verb, index, name, value)
         self.reset_base()
@@ -227,6 +241,8 @@ class DatazoneDraft:
         match verb:
             case "copy":
                 self.statement_forms.insert(index + 1, deepcopy(self.statement_forms[index]))
+            case "open" | "close":
+                self.statement_forms[index].is_open = verb == "open"
             case "remove":
                 del self.statement_forms[index]
             case "up" | "down":
@@ -248,6 +264,7 @@ class DatazoneDraft:
         roles = merge_values(before, PeoplePicker("roles", "Roles", "role").read(data).chosen_urns)
         _put_value(self.document, "roles", roles, before)
         for index, form in enumerate(self.statement_forms[:MAX_VISIBLE_STATEMENTS]):
+            form.is_open = f"s{index}_at" in data
             form.apply_form(data, f"s{index}")
 
     def _apply_json(self, text: str) -> Self:

@@ -7,7 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from policies.authoring.pages.datazone_draft import MAX_VISIBLE_STATEMENTS, DatazoneDraft
-from policies.authoring.pages.datazone_fields import build_statement_cards, search_objects
+from policies.authoring.pages.datazone_fields import build_statement_cards, list_statement_remarks, search_objects
+from policies.authoring.pages.datazone_wording import describe_statements
 from policies.authoring.pages.editor import SAVE_VERBS, PolicyEditor
 from policies.authoring.pages.form_values import FieldNotes, is_within
 from policies.authoring.pages.presenters import MANAGE_GUARD
@@ -30,6 +31,8 @@ _FORM_PARTS = (
     *(f"/statements/{index}" for index in range(MAX_VISIBLE_STATEMENTS)),
 )
 _MAX_GENERAL_ERRORS = 10
+#: Buttons of one statement, and the one that adds a statement.
+_STATEMENT_VERBS = ("add", "copy", "remove", "up", "down", "open", "close", "find", "use")
 
 
 class DatazoneEditor(PolicyEditor):
@@ -52,7 +55,7 @@ class DatazoneEditor(PolicyEditor):
             self.status = UNPROCESSABLE_STATUS
         elif verb in SAVE_VERBS:
             return self.save()
-        elif verb in ("add", "copy", "remove", "up", "down", "find", "use"):
+        elif verb in _STATEMENT_VERBS:
             index, _, field_argument = argument.partition(":")
             name, _, value = field_argument.partition(":")
             self.draft.handle_button(verb, index, name, value)
@@ -78,10 +81,12 @@ class DatazoneEditor(PolicyEditor):
         """Return the context of the fields and of the JSON."""
         errors = tuple(dict.fromkeys((*problems, *self.save_problems))) if self.is_tried else ()
         notes, draft = FieldNotes(errors, lint_problems), self.draft
+        sentences = describe_statements(form.item for form in draft.statement_forms[:MAX_VISIBLE_STATEMENTS])
         return {
             "writing": draft,
             "enter": "refresh",
-            "cards": build_statement_cards(draft, notes),
+            "cards": build_statement_cards(draft, notes, sentences),
+            "remarks": list_statement_remarks((*errors, *lint_problems), len(sentences)),
             "hidden": max(len(draft.statement_forms) - MAX_VISIBLE_STATEMENTS, 0),
             "roles": self._build_roles_picker(notes),
             "name": draft.document.get("name", ""),

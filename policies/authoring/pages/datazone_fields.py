@@ -12,6 +12,7 @@ from policies.authoring.pages.datazone_draft import (
     join_lines,
 )
 from policies.authoring.pages.form_values import FieldNotes
+from policies.engine.errors import Problem
 from policies.engine.families import datazone_resource_patterns as patterns
 from policies.engine.families.datazone import COLUMNS, PATHS, ROWS
 from policies.engine.families.datazone_resource_patterns import PatternScope
@@ -20,6 +21,8 @@ from policies.identity.queries import users_groups_roles
 from policies.pdp import authorizer
 from policies.pdp.ports import facet_source
 
+#: Most remarks on statements that stand above them.
+_MAX_REMARKS = 10
 #: Most results of a search for an id.
 _MAX_OPTIONS = 12
 
@@ -55,11 +58,43 @@ _STATEMENT_FIELDS = ("resource", "actions", "effect", "branch")
 _ALL_ACTIONS_TEXT = "Every action of {}, the exceptional ones too."
 
 
-def build_statement_cards(draft: DatazoneDraft, notes: FieldNotes) -> list[dict[str, Any]]:
-    """Return the statements that the form shows, as cards."""
+def build_statement_cards(draft: DatazoneDraft, notes: FieldNotes, sentences: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the statements that the form shows, as cards with their sentences.
+
+    A statement with errors is open; a closed one has no fields, and its number of warnings.
+    """
     statement_forms = draft.statement_forms[:MAX_VISIBLE_STATEMENTS]
     names = _load_form_names(statement_forms)
-    return [_build_card(draft, index, form, notes, names) for index, form in enumerate(statement_forms)]
+    cards = []
+    for index, form in enumerate(statement_forms):
+        found = notes.find(f"/statements/{index}")
+        is_open = form.is_open or bool(found["errors"])
+        fields = _build_card(draft, index, form, notes, names) if is_open else {}
+        cards.append(
+            {
+                **_build_frame(draft, index),
+                **fields,
+                "is_open": is_open,
+                "sentence": sentences[index],
+                "lints": found["lints"],
+            }
+        )
+    return cards
+
+
+def list_statement_remarks(problems: Iterable[Problem], count: int) -> list[dict[str, Any]]:
+    """Return the first errors and warnings about single statements, each with number and key of its statement."""
+    remarks = [
+        {"number": index + 1, "key": f"s{index}", "detail": problem.detail}
+        for problem in problems
+        if (index := _find_statement(problem)) is not None and index < count
+    ]
+    return remarks[:_MAX_REMARKS]
+
+
+def _find_statement(problem: Problem) -> int | None:
+    first, *rest = problem.pointer.strip("/").split("/")
+    return int(rest[0]) if first == "statements" and rest and rest[0].isdecimal() else None
 
 
 def search_objects(kind: str, text: str) -> list[dict[str, str]]:
@@ -95,6 +130,16 @@ def _load_form_names(statement_forms: Iterable[StatementForm]) -> Mapping[tuple[
     )
 
 
+def _build_frame(draft: DatazoneDraft, index: int) -> dict[str, Any]:
+    return {
+        "key": f"s{index}",
+        "place": index,
+        "number": index + 1,
+        "is_first": index == 0,
+        "is_last": index == len(draft.statement_forms) - 1,
+    }
+
+
 def _build_card(
     draft: DatazoneDraft, index: int, form: StatementForm, notes: FieldNotes, names: Mapping[tuple[str, str], str]
 ) -> dict[str, Any]:
@@ -111,11 +156,6 @@ def _build_card(
         for name, (label, hint) in _CONSTRAINT_LABELS.items()
     ]
     return {
-        "key": key,
-        "place": index,
-        "number": index + 1,
-        "is_first": index == 0,
-        "is_last": index == len(draft.statement_forms) - 1,
         "scopes": [(value, label, value == form.scope) for value, label in SCOPE_CHOICES],
         "is_typed": form.scope == TYPED_SCOPE,
         "text": form.text,

@@ -12,8 +12,8 @@ from policies.models import Policy
 
 #: The times that stand beside a document: name of the form field, label and hint.
 TIME_FIELDS = (
-    ("valid_from", "Begins (UTC)", "If empty, it counts at once."),
-    ("valid_until", "Ends (UTC)", "If empty, it counts without end."),
+    ("valid_from", "Begins (UTC)", "If empty, it is in effect at once."),
+    ("valid_until", "Ends (UTC)", "If empty, it stays in effect without end."),
 )
 
 _PHASE_BADGES = {Phase.PENDING: ("Begins later", "warning"), Phase.ENDED: ("Ended", "neutral")}

@@ -77,7 +77,7 @@ def _lint_actors(document: PolicyDocument, statements: Iterable[Statement]) -> I
     if document["type"] == datahub.PLATFORM and actors.get("resourceOwners"):
         yield Problem("actors.owners", "/actors/resourceOwners", "A platform policy has no resource and so no owners.")
     if actors.get("resourceOwnersTypes") is not None and not actors.get("resourceOwners"):
-        detail = "Types of owners count only together with resourceOwners."
+        detail = "Types of owners are in effect only together with resourceOwners."
         yield Problem("actors.owner_types", "/actors/resourceOwnersTypes", detail)
     if document["type"] == datahub.PLATFORM and actors.get(_EXCLUDED_OWNER_TYPES):
         detail = "A platform policy has no resource and so no owners to except."
@@ -129,7 +129,7 @@ def _lint_breadth(document: PolicyDocument) -> Iterator[Problem]:
         yield Problem(
             "actors.broad",
             f"/actors/{audience_flag}",
-            f"This gives {audience} {_join_privileges(privileges)}{scope_text}; name whom it is for.",
+            f"This gives {audience} {_join_privileges(privileges)}{scope_text}; name the people it is for.",
         )
 
 

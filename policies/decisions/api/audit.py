@@ -17,6 +17,7 @@ from policies.http.api.openapi_docs import openapi_operation
 from policies.http.api.views import ApiView, PageParameters, build_page_serializer
 from policies.http.guard import needs
 from policies.models import ChangeEvent, LoggedDecision, PolicyEvent, Verb
+from policies.models.decision import MAX_EVALUATION_LENGTH
 from policies.pdp import authorizer
 from policies.pdp.log import decision_log_queries
 from policies.writes import change_log_queries
@@ -25,7 +26,18 @@ POLICIES, PEOPLE, DECISIONS = "policies", "people", "decisions"
 
 #: Filters that apply to changes only, and to decisions only.
 _CHANGE_FILTERS = ("object", "verb", "page")
-_DECISION_FILTERS = ("actor", "privilege", "resource", "decision", "door", "since", "until", "before", "after")
+_DECISION_FILTERS = (
+    "actor",
+    "privilege",
+    "resource",
+    "decision",
+    "door",
+    "evaluation_id",
+    "since",
+    "until",
+    "before",
+    "after",
+)
 
 
 @extend_schema_serializer(component_name="EventOut")
@@ -72,6 +84,9 @@ class LoggedDecisionOut(serializers.Serializer[Any]):
     policy_version = serializers.IntegerField(min_value=0)
     statements = DecidingStatementOut(many=True)
     milliseconds = serializers.FloatField()
+    evaluation_id = serializers.CharField(
+        allow_null=True, help_text="The id under which a policy enforcement point was told of a denial."
+    )
 
 
 class LogPositionField(strict_fields.StrictString):
@@ -102,6 +117,7 @@ class AuditListFilters(PageParameters):
     resource = strict_fields.StrictUrn(required=False)
     decision = serializers.ChoiceField(decision_log_queries.OUTCOMES, required=False)
     door = strict_fields.StrictString(required=False, max_length=32)
+    evaluation_id = strict_fields.StrictString(required=False, max_length=MAX_EVALUATION_LENGTH)
     since = serializers.DateTimeField(required=False)
     until = serializers.DateTimeField(required=False, help_text="Up to this time, without it.")
     before = LogPositionField(required=False)
@@ -162,7 +178,7 @@ class AuditListView(ApiView):
         )
 
     def _respond_decisions(self, query: Mapping[str, Any]) -> Response:
-        columns = ("actor", "by", "privilege", "resource", "door", "since", "until")
+        columns = ("actor", "by", "privilege", "resource", "door", "evaluation_id", "since", "until")
         filters = {name: query[name] for name in columns if name in query}
         rows = audit_search.list_decisions(**filters, outcome=query.get("decision", ""))
         log_page = decision_log_queries.load_decision_page(
@@ -207,6 +223,7 @@ def _serialize_decision(row: LoggedDecision, hidden_urns: frozenset[str]) -> dic
         "policy_version": row.policy_version,
         "statements": row.statements,
         "milliseconds": row.milliseconds,
+        "evaluation_id": row.evaluation_id or None,
     }
 
 

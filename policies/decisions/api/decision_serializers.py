@@ -168,7 +168,7 @@ class AllowedActorsOut(ActorUrnsOut):
 
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Return the fields, with `except`, which is no name of a class attribute in Python."""
-        exceptions = ActorUrnsOut(help_text="The people whom a deny or an exclusion takes out of these.")
+        exceptions = ActorUrnsOut(help_text="The people that a deny or an exclusion takes out of these.")
         return {**super().get_fields(), "except": exceptions}
 
 

@@ -6,7 +6,6 @@ It takes the viewer's one preview, so a page that names it does not wait for it.
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import AnswerViewer
@@ -15,6 +14,7 @@ from policies.errors import Busy
 from policies.http.guard import signed_in
 from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
+from policies.http.pages.request_links import build_request_url
 from policies.pdp import actor_resolution
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.ways import finding
@@ -45,7 +45,7 @@ def _build_answer(form: WhyForm, viewer: AnswerViewer, request: HttpRequest) -> 
     question = AccessRequest(privilege_requirement(data["privilege"]), resource, data["sub_resources"])
     actor = actor_resolution.load_actor(urn=data["actor"] or viewer.actor.urn)
     query = {name: data[name] for name in ("privilege", "resource", "actor") if data[name]}
-    request_url = "" if data["sub_resources"] else reverse("request-new", query=query)
+    request_url = "" if data["sub_resources"] else build_request_url(**query)
     try:
         way = finding.find_smallest_way(item=AskedAccess.load(actor=actor, request=question), by=viewer.actor)
     except Busy:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 
 from policies.decisions.pages import explore_common
 from policies.decisions.pages.explore_common import AnswerViewer
@@ -12,8 +13,10 @@ from policies.engine.model import Effect
 from policies.engine.near_misses import NearMatch
 from policies.engine.requirements import privilege_requirement
 from policies.http.guard import signed_in
+from policies.http.pages import ways
 from policies.http.pages.filter_forms import WhyForm
 from policies.http.pages.list_and_form_pages import page_view
+from policies.http.pages.request_links import build_request_url
 from policies.pdp import actor_resolution, authorizer, explanations, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.pdp.explanations import Explanation
@@ -51,7 +54,9 @@ def _build_explanation_context(
     sub_resources: Sequence[str],
     viewer: AnswerViewer,
 ) -> dict[str, Any]:
-    names = authorizer.load_names(urns={urn, resource} - {""})
+    through_urns = {token for reason in explanation.reasons for token in ways.list_through_urns(reason.through)}
+    names = authorizer.load_names(urns=({urn, resource} | through_urns) - {""})
+    now = timezone.now()
     # The denies that decided are the first near misses; here they stand with the reasons.
     deciding_statements = {(reason.policy, reason.statement) for reason in explanation.reasons}
     deciding_misses = {
@@ -68,12 +73,19 @@ def _build_explanation_context(
         "privilege": explore_common.privilege_context(privilege),
         "resource": explore_common.resource_context(resource, names),
         "way_url": _way_url(explanation, urn, privilege, resource, sub_resources),
+        "request_url": _request_url(explanation, urn, privilege, resource, sub_resources),
         "restrictions_url": _restrictions_url(explanation, urn, resource),
         "is_denied": any(reason.effect == Effect.DENY for reason in explanation.reasons),
         "reasons": [
             {
                 "reason": reason,
-                "url": viewer.policy_url(reason.policy),
+                "way": ways.build_way(
+                    now=now,
+                    policy=reason.name,
+                    policy_url=viewer.policy_url(reason.policy),
+                    through=ways.build_through(reason.through, names=names, get_url=viewer.account_url),
+                    until=reason.ends,
+                ),
                 "lacks": _list_lacks(deciding_misses.get((reason.policy, reason.statement))),
             }
             for reason in explanation.reasons
@@ -93,6 +105,15 @@ def _way_url(explanation: Explanation, actor: str, privilege: str, resource: str
         return ""
     query = {"actor": actor, "privilege": privilege, "resource": resource, "sub_resources": "\n".join(sub_resources)}
     return reverse("why-way", query={name: value for name, value in query.items() if value})
+
+
+def _request_url(
+    explanation: Explanation, actor: str, privilege: str, resource: str, sub_resources: Sequence[str]
+) -> str:
+    """Return the form that asks for what is refused; '' of an allow, and of a question about sub-resources."""
+    if explanation.decision.is_allowed or sub_resources:
+        return ""
+    return build_request_url(privilege=privilege, resource=resource, actor=actor)
 
 
 def _restrictions_url(explanation: Explanation, actor: str, resource: str) -> str:

@@ -233,7 +233,7 @@ def _check_privileges(reader: DocumentReader, policy: Mapping[str, JsonValue], c
 
 def _check_actors(reader: DocumentReader, policy: Mapping[str, JsonValue]) -> None:
     if policy.get("actors") is None:
-        reader.note("required", "/actors", "Say whom the policy is for.")
+        reader.note("required", "/actors", "Choose the people that the policy is for.")
         return
     actors = reader.read_mapping(policy["actors"], "/actors")
     for name, prefix in _ACTOR_LISTS.items():

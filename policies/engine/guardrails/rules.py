@@ -176,7 +176,7 @@ class _RuleReader:
 
     def _read_people(self, value: JsonValue, pointer: str) -> tuple[RulePeople, Mapping[str, Any]]:
         if value is None:
-            self._reader.note("required", pointer, "Say whom the guardrail is about.")
+            self._reader.note("required", pointer, "Choose the people that the guardrail is about.")
             return RulePeople(), {}
         actors, is_complement = self._reader.read_mapping(value, pointer), False
         if EVERYBODY_EXCEPT in actors:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -16,19 +15,23 @@ from policies.guardrails.services import guardrails as service
 from policies.http.guard import needs
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.filter_forms import GuardrailFilterForm
-from policies.http.pages.list_and_form_pages import (
-    Section,
-    ask_and_act,
-    build_columns,
-    form_view,
-    page_view,
-    redirect_with_message,
-)
+from policies.http.pages.list_and_form_pages import Section, build_columns, form_view, page_view
+from policies.http.pages.record_pages import RecordPages
 from policies.models import Guardrail
 from policies.pdp import authorizer
 from policies.writes import managed_rows
 
 SECTION = Section("Guardrails", "guardrails", ("Settings", "Permissions"))
+PAGES = RecordPages(
+    SECTION,
+    "guardrail",
+    "guardrail",
+    subtitle="Rules above policies: a change that would break one is refused, by whatever way it comes.",
+    rows_template="policies/_guardrail_rows.html",
+    icon="lock",
+    empty_text="Nothing stands above the policies yet.",
+    no_match_text="Try other words, or clear the filters.",
+)
 
 MANAGE_GUARD = needs("MANAGE_GUARDRAILS")
 
@@ -48,19 +51,18 @@ _STATUSES = {
 @page_view(MANAGE_GUARD)
 def list_guardrails(request: HttpRequest) -> HttpResponse:
     """Page with the list of guardrails, searched, filtered and paged, each as a sentence with its status."""
-    return list_and_form_pages.render_filtered_list(
+    return PAGES.render_list(
         request,
-        "policies/guardrails.html",
-        "policies/_guardrails.html",
         form=GuardrailFilterForm(request.GET),
         query=lambda **filters: guardrails.list_guardrails(**filters).order_by("name", "urn"),
         build_rows=lambda rows: [_build_row(guardrail) for guardrail in rows],
         columns=build_columns("Name", "Rule", "Mode", "Status"),
+        has_new=False,
+        template="policies/guardrails.html",
         kinds=[
             {"label": label, "url": f"{reverse('guardrail-new')}?kind={kind}"}
             for kind, label in guardrail_fields.KIND_LABELS.items()
         ],
-        breadcrumbs=SECTION.breadcrumbs(),
     )
 
 
@@ -96,15 +98,12 @@ def delete_guardrail(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation page, and the deletion of a guardrail."""
     guardrail = guardrails.get_guardrail(urn=urn)
     managed_rows.refuse_managed(guardrail)
-    return ask_and_act(
+    return PAGES.delete(
         request,
-        partial(service.delete, urn=urn),
-        lambda _: redirect_with_message(request, f"{guardrail.name} is deleted.", "guardrails"),
-        title=f"Delete {guardrail.name}?",
+        guardrail,
+        service.delete,
         text="From then on no change is refused because of it.",
         losses=lambda: [_describe(guardrail)],
-        label="Delete guardrail",
-        cancel_url=reverse("guardrail", args=[urn]),
     )
 
 

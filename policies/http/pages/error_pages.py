@@ -13,6 +13,7 @@ from django.utils.encoding import escape_uri_path, iri_to_uri
 from policies.engine.families import vocabulary
 from policies.engine.model import MissingPrivilege
 from policies.errors import Forbidden, PolicyAppError
+from policies.http.pages.request_links import build_missing_url
 
 _TITLES = {
     HTTPStatus.BAD_REQUEST: "This request could not be read",
@@ -87,6 +88,7 @@ def refusal_context(refusal: Forbidden) -> dict[str, object]:
         ],
         "why_url": f"{reverse('why')}?{urlencode(query)}",
         "way_url": f"{reverse('why-way')}?{urlencode(query)}",
+        "request_url": build_missing_url(refusal.missing_any[0]),
     }
 
 

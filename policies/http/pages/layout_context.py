@@ -74,10 +74,12 @@ SETTINGS_MENU = (
 )
 
 MAIN_MENU = (
+    MenuLink("Home", "home", "home"),
     MenuLink("Catalog", "catalog", "catalog"),
+    MenuLink("My access", "my-access", "user"),
+    MenuLink("Requests", "requests", "lock", requires_policies=True),
     MenuLink("External roles", "external-roles", "external-role", setting_name="SHOW_ACCESS_MANAGEMENT"),
     MenuLink("Reports", "reports", "report", privileges=("MANAGE_POLICIES",)),
-    MenuLink("Requests", "requests", "lock", requires_policies=True),
     MenuLink("Why", "why", "why"),
 )
 
@@ -160,4 +162,4 @@ def _find_allowed_links(actor: Actor) -> frozenset[MenuLink]:
 def _menu_entry(link: MenuLink, request: HttpRequest) -> dict[str, Any]:
     url = reverse(link.route)
     is_active = request.path == url or request.path.startswith(link.active_path or f"{url}/")
-    return {"label": link.label, "url": url, "icon": link.icon, "is_active": is_active}
+    return {"label": link.label, "route": link.route, "url": url, "icon": link.icon, "is_active": is_active}

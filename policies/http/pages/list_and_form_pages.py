@@ -9,6 +9,7 @@ A page module states only what differs:
 - `ask_and_act` is a whole confirmation: it asks (GET), then acts (POST).
 - `Section` gives the breadcrumbs of all pages of one section, `check_permissions` the rights that a template offers.
 - `policies.http.pages.form_page.FormPage` is a page with one form, which saves itself.
+- `policies.http.pages.record_pages.RecordPages` has list, creation and deletion of one kind of record.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -75,7 +75,7 @@ def remove_member(request: HttpRequest, urn: str) -> HttpResponse:
         partial(groups.remove_members, urn=urn, members=[member]),
         report_removal,
         title=f"Remove {name} from {group.name}?",
-        text="It counts at once, and the person can be added again.",
+        text="It is in effect at once, and the person can be added again.",
         effect=lambda: describe_effect({"remove_members": {"group": urn, "members": [member]}}, by=get_actor(request)),
         label="Remove member",
         cancel_url=reverse("group", args=[urn]),

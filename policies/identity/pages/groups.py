@@ -12,19 +12,16 @@ from policies.engine.requirements import Requirement
 from policies.errors import NotFound
 from policies.http.guard import Guard, get_actor, signed_in
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_drafts import is_opened
-from policies.http.pages.form_page import FormPage
 from policies.http.pages.list_and_form_pages import (
     Section,
-    ask_and_act,
     build_columns,
     form_view,
     page_view,
-    redirect_with_message,
     render_filtered_list,
 )
 from policies.http.pages.people_picker import PeoplePicker
+from policies.http.pages.record_pages import RecordPages
 from policies.http.pages.times import build_times_badge
 from policies.identity.pages import removal_warnings
 from policies.identity.pages.account_presenter import account_row, created_fact
@@ -40,6 +37,15 @@ from policies.pdp.access_requests import ResourceRef
 from policies.writes import deleted_names, required_privileges
 
 SECTION = Section("Groups", "groups", ("Settings", "Users & Groups"))
+PAGES = RecordPages(
+    SECTION,
+    "group",
+    "group",
+    subtitle="People who share the same access.",
+    rows_template="people/_group_rows.html",
+    icon="group",
+    empty_text="A group gives many people the same access.",
+)
 
 VIEW_GUARD = Guard(any_of=required_privileges.VIEW_GROUPS)
 CREATE_GUARD = Guard.from_requirement(required_privileges.privilege_group("group.create"))
@@ -51,16 +57,15 @@ _MAX_WARNED_POLICIES = 5
 @page_view(VIEW_GUARD)
 def list_groups(request: HttpRequest) -> HttpResponse:
     """Page with the list of groups, searched, filtered and paged; htmx requests get only the list."""
-    return render_filtered_list(
+    may = _check_rights(request)
+    return PAGES.render_list(
         request,
-        "people/groups.html",
-        "people/_groups.html",
         form=GroupFilterForm(request.GET),
         query=users_groups_roles.list_groups,
         build_rows=_build_rows,
         columns=build_columns("Name", "Description", "Members", "Roles", "Actions", numbers=["Members"]),
-        may=_check_rights(request),
-        breadcrumbs=SECTION.breadcrumbs(),
+        has_new=may["create"],
+        may=may,
     )
 
 
@@ -95,19 +100,13 @@ def show_group(request: HttpRequest, urn: str) -> HttpResponse:
 @form_view(CREATE_GUARD)
 def create_group(request: HttpRequest) -> HttpResponse:
     """Page that creates a group with its first members."""
-    page = FormPage(
+    return PAGES.create(
         request,
         NewNamedForm,
-        title="New group",
-        label="Create group",
-        section=SECTION,
+        groups.create,
         pickers=[PeoplePicker("members", "Members", "user")],
-        keeps_draft=True,
         conflict_field="identifier",
         error_field_map={"id": "identifier"},
-    )
-    return page.run(
-        groups.create, lambda group: redirect_with_message(request, f"{group.name} is there.", "group", group.urn)
     )
 
 
@@ -139,16 +138,13 @@ def edit_group(request: HttpRequest, urn: str) -> HttpResponse:
 def delete_group(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation page that lists the losses, and the deletion of a group."""
     group = get_present_group(urn)
-    return ask_and_act(
+    return PAGES.delete(
         request,
-        partial(groups.remove, urn=urn),
-        lambda _: redirect_with_message(request, f"{group.name} is deleted.", "groups"),
-        title=f"Delete {group.name}?",
+        group,
+        groups.remove,
         text="This cannot be undone. The people in the group stay.",
         losses=lambda: _list_losses(group),
-        effect=lambda: describe_effect({"delete_group": urn}, by=get_actor(request)),
-        label="Delete group",
-        cancel_url=reverse("group", args=[urn]),
+        change="delete_group",
     )
 
 
@@ -161,7 +157,7 @@ def edit_group_roles(request: HttpRequest, urn: str) -> HttpResponse:
         urn=urn,
         name=group.name,
         current_urns=group.role_urns,
-        back_url=reverse("group", args=[urn]),
+        back_url=PAGES.get_url(urn),
         section=SECTION,
         crumb=group.name,
     )

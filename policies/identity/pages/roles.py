@@ -1,25 +1,16 @@
 """Settings > Permissions > Roles: list, detail with holders and policies, creation, editing, assignment, deletion."""
 
-from functools import partial
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from policies.errors import Forbidden
-from policies.http.guard import get_actor, needs
+from policies.http.guard import needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_drafts import is_opened
-from policies.http.pages.form_page import FormPage
-from policies.http.pages.list_and_form_pages import (
-    Section,
-    ask_and_act,
-    build_columns,
-    form_view,
-    page_view,
-    redirect_with_message,
-)
+from policies.http.pages.list_and_form_pages import Section, build_columns, form_view, page_view
+from policies.http.pages.record_pages import RecordPages
 from policies.identity.pages import removal_warnings
 from policies.identity.pages.account_presenter import created_fact
 from policies.identity.pages.edit_form import handle_edit
@@ -31,6 +22,14 @@ from policies.models import Role
 from policies.writes import managed_rows, required_privileges
 
 SECTION = Section("Roles", "roles", ("Settings", "Permissions"))
+PAGES = RecordPages(
+    SECTION,
+    "role",
+    "role",
+    subtitle="Policies give access to roles; users and groups are assigned to them. Several roles add up.",
+    rows_template="people/_role_rows.html",
+    icon="role",
+)
 
 MANAGE_GUARD = needs("MANAGE_POLICIES")
 
@@ -42,10 +41,8 @@ _MAX_WARNED_POLICIES = 5
 @page_view(MANAGE_GUARD)
 def list_roles(request: HttpRequest) -> HttpResponse:
     """Page with the list of roles, searched and paged, with holders and policies; htmx requests get only the list."""
-    return list_and_form_pages.render_filtered_list(
+    return PAGES.render_list(
         request,
-        "people/roles.html",
-        "people/_roles.html",
         form=SearchFilterForm(request.GET),
         query=users_groups_roles.list_roles,
         build_rows=_load_rows,
@@ -53,7 +50,6 @@ def list_roles(request: HttpRequest) -> HttpResponse:
             "Name", "Description", "Users", "Groups", "Policies", "Actions", numbers=["Users", "Groups"]
         ),
         may=_check_rights(request),
-        breadcrumbs=SECTION.breadcrumbs(),
     )
 
 
@@ -86,20 +82,14 @@ def show_role(request: HttpRequest, urn: str) -> HttpResponse:
 @form_view(MANAGE_GUARD)
 def create_role(request: HttpRequest) -> HttpResponse:
     """Page that creates a role; policies give it privileges by naming it."""
-    page = FormPage(
+    return PAGES.create(
         request,
         NewNamedForm,
-        title="New role",
+        roles.create,
+        message="{} was created. Policies give it privileges by naming it.",
         subtitle="A role has the privileges that policies give to it.",
-        keeps_draft=True,
-        label="Create role",
-        section=SECTION,
         conflict_field="identifier",
         error_field_map={"id": "identifier"},
-    )
-    message = "{} was created. Policies give it privileges by naming it."
-    return page.run(
-        roles.create, lambda role: redirect_with_message(request, message.format(role.name), "role", role.urn)
     )
 
 
@@ -110,7 +100,7 @@ def edit_role(request: HttpRequest, urn: str) -> HttpResponse:
         request,
         RoleForm,
         section=SECTION,
-        url=reverse("role", args=[urn]),
+        url=PAGES.get_url(urn),
         urn=urn,
         record=_get_editable_role(urn) if is_opened(request) else users_groups_roles.find_role(urn=urn),
         load_facts=roles.facts,
@@ -122,16 +112,13 @@ def edit_role(request: HttpRequest, urn: str) -> HttpResponse:
 def delete_role(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation page that lists the losses, and the deletion of a role that no policy names."""
     role = _get_editable_role(urn)
-    return ask_and_act(
+    return PAGES.delete(
         request,
-        partial(roles.delete, urn=urn),
-        lambda _: redirect_with_message(request, f"{role.name} is deleted.", "roles"),
-        title=f"Delete {role.name}?",
+        role,
+        roles.delete,
         text="This cannot be undone.",
         losses=lambda: _list_losses(role),
-        effect=lambda: describe_effect({"delete_role": urn}, by=get_actor(request)),
-        label="Delete role",
-        cancel_url=reverse("role", args=[urn]),
+        change="delete_role",
     )
 
 

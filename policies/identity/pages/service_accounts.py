@@ -6,21 +6,12 @@ from typing import Any
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
-from policies.http.guard import get_actor, needs
+from policies.http.guard import needs
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.change_effect import describe_effect
 from policies.http.pages.form_drafts import is_opened
-from policies.http.pages.form_page import FormPage
-from policies.http.pages.list_and_form_pages import (
-    Section,
-    ask_and_act,
-    build_columns,
-    form_view,
-    page_view,
-    redirect_with_message,
-)
+from policies.http.pages.list_and_form_pages import Section, build_columns, form_view, page_view
+from policies.http.pages.record_pages import RecordPages
 from policies.identity.pages import removal_warnings
 from policies.identity.pages.account_presenter import account_facts, account_row, list_account_losses
 from policies.identity.pages.edit_form import handle_edit
@@ -31,6 +22,15 @@ from policies.models import User
 from policies.writes import required_privileges
 
 SECTION = Section("Service accounts", "service-accounts", ("Settings", "Users & Groups"))
+PAGES = RecordPages(
+    SECTION,
+    "service account",
+    "service-account",
+    subtitle="Accounts for programs, which act with access tokens.",
+    rows_template="people/_service_rows.html",
+    icon="service",
+    empty_text="A program that runs on its own should not act as a person.",
+)
 
 MANAGE_GUARD = needs("MANAGE_SERVICE_ACCOUNTS")
 
@@ -40,15 +40,12 @@ _TOKEN_PAGE_SIZE = 100
 @page_view(MANAGE_GUARD)
 def list_service_accounts(request: HttpRequest) -> HttpResponse:
     """Page with the list of service accounts, searched and paged; htmx requests get only the list."""
-    return list_and_form_pages.render_filtered_list(
+    return PAGES.render_list(
         request,
-        "people/services.html",
-        "people/_services.html",
         form=SearchFilterForm(request.GET),
         query=partial(users_groups_roles.list_users, kind=User.Kind.SERVICE, address_condition=Q()),
         build_rows=_build_rows,
         columns=build_columns("Name", "Description", "State", "Roles", "Tokens", "Actions", numbers=["Tokens"]),
-        breadcrumbs=SECTION.breadcrumbs(),
     )
 
 
@@ -76,19 +73,12 @@ def show_service_account(request: HttpRequest, urn: str) -> HttpResponse:
 @form_view(MANAGE_GUARD)
 def create_service_account(request: HttpRequest) -> HttpResponse:
     """Page that creates a service account; its roles and policies give it privileges."""
-    page = FormPage(
+    return PAGES.create(
         request,
         NewServiceForm,
-        title="New service account",
-        subtitle="It has no password and acts by its tokens.",
-        keeps_draft=True,
-        label="Create service account",
-        section=SECTION,
-    )
-    message = "{} was created. Create a token for it next."
-    return page.run(
         service_accounts.create,
-        lambda user: redirect_with_message(request, message.format(user.name), "service-account", user.urn),
+        message="{} was created. Create a token for it next.",
+        subtitle="It has no password and acts by its tokens.",
     )
 
 
@@ -99,7 +89,7 @@ def edit_service_account(request: HttpRequest, urn: str) -> HttpResponse:
         request,
         ServiceForm,
         section=SECTION,
-        url=reverse("service-account", args=[urn]),
+        url=PAGES.get_url(urn),
         urn=urn,
         record=service_accounts.get(urn=urn) if is_opened(request) else users_groups_roles.find_user(urn=urn),
         load_facts=people_writer.facts,
@@ -111,23 +101,12 @@ def edit_service_account(request: HttpRequest, urn: str) -> HttpResponse:
 def toggle_service_account(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation page and suspension of an active service account, or activation of a suspended one."""
     user = service_accounts.get(urn=urn)
-    is_suspended = user.state == User.State.SUSPENDED
-    verb = "Activate" if is_suspended else "Suspend"
-
-    def report_state(updated_user: User) -> HttpResponse:
-        message = f"{updated_user.name} is {updated_user.get_state_display().lower()}."
-        return redirect_with_message(request, message, "service-account", urn)
-
-    return ask_and_act(
-        request,
-        partial(users.activate if is_suspended else users.suspend, urn=urn),
-        report_state,
-        title=f"{verb} {user.name}?",
-        text=f"Its tokens are {'accepted again' if is_suspended else 'refused until it is activated'}.",
-        effect=lambda: describe_effect({verb.lower(): urn}, by=get_actor(request)),
-        label=f"{verb} service account",
-        kind="primary" if is_suspended else "danger",
-        cancel_url=reverse("service-account", args=[urn]),
+    if user.state == User.State.SUSPENDED:
+        act, verb, done, kind, text = users.activate, "Activate", "active", "primary", "accepted again"
+    else:
+        act, verb, done, kind, text = users.suspend, "Suspend", "suspended", "danger", "refused until it is activated"
+    return PAGES.ask(
+        request, user, act, verb=verb, done=done, kind=kind, text=f"Its tokens are {text}.", change=verb.lower()
     )
 
 
@@ -135,16 +114,13 @@ def toggle_service_account(request: HttpRequest, urn: str) -> HttpResponse:
 def delete_service_account(request: HttpRequest, urn: str) -> HttpResponse:
     """Confirmation page that lists the losses, and the deletion of a service account."""
     user = service_accounts.get(urn=urn)
-    return ask_and_act(
+    return PAGES.delete(
         request,
-        partial(users.remove, urn=urn),
-        lambda _: redirect_with_message(request, f"{user.name} is deleted.", "service-accounts"),
-        title=f"Delete {user.name}?",
+        user,
+        users.remove,
         text="Programs that act as it are refused from now on. This cannot be undone.",
         losses=lambda: [*list_account_losses(user), *removal_warnings.list_losses(urn=urn)],
-        effect=lambda: describe_effect({"delete_user": urn}, by=get_actor(request)),
-        label="Delete service account",
-        cancel_url=reverse("service-account", args=[urn]),
+        change="delete_user",
     )
 
 

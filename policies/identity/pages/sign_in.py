@@ -6,13 +6,11 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth import views
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.views.decorators.http import require_GET
 
 from policies.errors import NotFound
-from policies.http.guard import public, signed_in
+from policies.http.guard import public
 from policies.http.pages.filter_forms import SignInForm
 from policies.identity.queries import users_groups_roles
 from policies.models.people import ROOT_USERNAME, USER_PREFIX
@@ -69,10 +67,3 @@ def _is_default_password() -> bool:
 
 sign_in = public(SignInView.as_view())
 sign_out = public(SignOutView.as_view())
-
-
-@require_GET
-@signed_in
-def redirect_to_catalog(_request: HttpRequest) -> HttpResponse:
-    """Redirect to the catalog, which every signed-in user may open."""
-    return redirect("catalog")

@@ -5,15 +5,14 @@ from functools import partial
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 
 from policies.engine.requirements import Requirement, any_of_requirement
 from policies.http.guard import Guard, get_actor, signed_in
 from policies.http.pages import list_and_form_pages
 from policies.http.pages.form_drafts import is_opened
-from policies.http.pages.form_page import FormPage
-from policies.http.pages.list_and_form_pages import Section, form_view, page_view, redirect_with_message
+from policies.http.pages.list_and_form_pages import Section, form_view, page_view
 from policies.http.pages.people_picker import PeoplePicker
+from policies.http.pages.record_pages import RecordPages
 from policies.identity.pages.account_presenter import account_facts, account_row, get_person, name_facts
 from policies.identity.pages.edit_form import handle_edit
 from policies.identity.pages.forms import NewUserForm, UserFilterForm, UserForm
@@ -25,6 +24,14 @@ from policies.pdp.access_requests import ResourceRef
 from policies.writes import required_privileges
 
 SECTION = Section("Users", "users", ("Settings", "Users & Groups"))
+PAGES = RecordPages(
+    SECTION,
+    "user",
+    "user",
+    subtitle="People who can sign in.",
+    rows_template="people/_user_rows.html",
+    icon="user",
+)
 
 #: Guard of the pages that show people: any privilege to change them.
 VIEW_GUARD = Guard(any_of=required_privileges.VIEW_USERS)
@@ -36,16 +43,16 @@ CREATE_GUARD = Guard.from_requirement(required_privileges.privilege_group("user.
 @page_view(VIEW_GUARD)
 def list_users(request: HttpRequest) -> HttpResponse:
     """Page with the list of people, searched, filtered and paged; htmx requests get only the list."""
-    return list_and_form_pages.render_filtered_list(
+    may = _check_rights(request)
+    return PAGES.render_list(
         request,
-        "people/users.html",
-        "people/_users.html",
         form=UserFilterForm(request.GET),
         query=partial(users_groups_roles.list_users, kind=User.Kind.PERSON, address_condition=Q()),
         build_rows=lambda people: [account_row(user) for user in people],
         columns=list_and_form_pages.build_columns("Name", "State", "Groups", "Roles", "Actions"),
-        may=_check_rights(request),
-        breadcrumbs=SECTION.breadcrumbs(),
+        has_new=may["create"],
+        template="people/users.html",
+        may=may,
     )
 
 
@@ -85,18 +92,14 @@ def create_user(request: HttpRequest) -> HttpResponse:
     rights = _check_rights(request)
     pickers = [PeoplePicker("groups", "Groups", "group")] if rights["groups"] else []
     pickers += [PeoplePicker("roles", "Roles", "role")] if rights["assign"] else []
-    page = FormPage(
+    return PAGES.create(
         request,
         NewUserForm,
-        title="New user",
-        label="Create user",
-        section=SECTION,
+        users.create,
+        message="{} can be invited with a reset link, or signs in with the password.",
         pickers=pickers,
         conflict_field="username",
-    )
-    message = "{} can be invited with a reset link, or signs in with the password."
-    return page.run(
-        users.create, lambda user: redirect_with_message(request, message.format(user.name), "user", user.urn)
+        keeps_draft=False,
     )
 
 
@@ -111,7 +114,7 @@ def edit_user(request: HttpRequest, urn: str) -> HttpResponse:
         request,
         UserForm,
         section=SECTION,
-        url=reverse("user", args=[urn]),
+        url=PAGES.get_url(urn),
         urn=urn,
         record=get_person(urn) if is_opened(request) else users_groups_roles.find_user(urn=urn),
         load_facts=people_writer.facts,

@@ -121,7 +121,7 @@ def _link(user: User, identity: ExternalIdentity, uow: UnitOfWork, *, may_link: 
         raise Forbidden((), f"The account {user.username} belongs to somebody else of the same provider.")
     if user.has_usable_password() and not may_link:
         detail = f"There is an account {user.username} with a password here, and it is not known to be yours."
-        raise Forbidden((), f"{detail} Sign in with the password, or ask whoever runs this site to have it linked.")
+        raise Forbidden((), f"{detail} Sign in with the password, or ask an administrator to have it linked.")
     link_data = {"iss": identity.issuer, "sub": identity.subject}
     SocialAccount.objects.create(user=user, provider=PROVIDER, uid=identity.digest, extra_data=link_data)
     uow.audit(urn=user.urn, name=user.name, verb=Verb.UPDATED, after={"identity": link_data})

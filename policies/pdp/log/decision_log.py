@@ -76,6 +76,7 @@ _COLUMNS = (
     "statements",
     "milliseconds",
     "is_complete",
+    "evaluation_id",
 )
 
 
@@ -99,7 +100,8 @@ class RequestContext(NamedTuple):
 class Entry(NamedTuple):
     """A decision with its question, queued for writing.
 
-    `is_plain`: the question has nothing but actor, requirement, resource and sub-resources.
+    `is_plain`: the question has nothing but actor, requirement, resource and sub-resources. `evaluation_id` is the id
+    that the caller was told, empty for most.
     """
 
     context: RequestContext
@@ -112,6 +114,7 @@ class Entry(NamedTuple):
     decision: Decision
     milliseconds: float
     is_plain: bool = False
+    evaluation_id: str = ""
 
 
 _REQUEST_CHANNEL: ContextVar[RequestChannel | None] = ContextVar("request_channel", default=None)
@@ -332,6 +335,7 @@ def _build_row(entry: Entry, adapted_time: Any) -> tuple[Any, ...]:
         _list_statements(decision) if decision.bits or decision.grants else _EMPTY_LIST,
         round(entry.milliseconds, 3),
         is_complete,
+        entry.evaluation_id,
     )
 
 

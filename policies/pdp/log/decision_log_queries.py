@@ -71,6 +71,7 @@ def list_decisions(
     resource: str = "",
     outcome: str = "",
     door: str = "",
+    evaluation_id: str = "",
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> QuerySet[LoggedDecision]:
@@ -79,7 +80,7 @@ def list_decisions(
     `outcome` is one of OUTCOMES. `since` is inclusive, `until` exclusive.
     """
     rows = LoggedDecision.objects.order_by("-at", "-id")
-    columns = {"actor": actor, "by": by, "resource": resource, "door": door}
+    columns = {"actor": actor, "by": by, "resource": resource, "door": door, "evaluation_id": evaluation_id}
     rows = rows.filter(**{column: value for column, value in columns.items() if value})
     if outcome:
         rows = rows.filter(is_allowed=outcome == ALLOW)

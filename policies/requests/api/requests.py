@@ -282,7 +282,7 @@ class RequestWithdrawView(ApiView):
     def post(self, payload: dict[str, Any], urn: str) -> Response:
         """Withdraw what is not decided yet."""
         request = own_requests.withdraw(
-            urn=urn, by=self.actor, note=payload.get("note", ""), if_version=self.parse_if_match()
+            urn=urn, by=self.actor, channel=CHANNEL, note=payload.get("note", ""), if_version=self.parse_if_match()
         )
         return _respond(request, self)
 

@@ -24,7 +24,8 @@ from policies.http.pages.list_and_form_pages import (
     page_view,
     redirect_with_message,
 )
-from policies.models import RequestItem, RequestStep, SubmittedRequest
+from policies.http.pages.ways import build_way
+from policies.models import RequestItem, RequestStep, RequestTrail, SubmittedRequest
 from policies.models.request import MAX_NOTE_LENGTH, RequestState
 from policies.pdp import authorizer, database_clock
 from policies.requests import chosen_ways
@@ -84,7 +85,7 @@ def _render_list(request: HttpRequest, *, is_to_decide: bool) -> HttpResponse:
         "requests/_list.html",
         form=form,
         query=query,
-        build_rows=_build_rows,
+        build_rows=partial(build_rows, reader=actor),
         columns=build_columns("Request", "For", "State", "Waits for"),
         tabs=tabs,
         is_to_decide=is_to_decide,
@@ -92,13 +93,14 @@ def _render_list(request: HttpRequest, *, is_to_decide: bool) -> HttpResponse:
     )
 
 
-def _build_rows(rows: Sequence[SubmittedRequest]) -> list[dict[str, Any]]:
+def build_rows(rows: Sequence[SubmittedRequest], *, reader: Actor) -> list[dict[str, Any]]:
+    """Return the rows of a list of requests for its reader; the number of queries does not grow with them."""
     urns = {urn for row in rows for urn in (row.actor, row.by)}
     for row in rows:
         urns.update(wording.list_item_urns(item.document for item in row.items.all()))
         urns.update(urn for step in row.steps.all() for urn in step.urns)
     names = authorizer.load_names(urns=urns)
-    return [wording.build_request_row(row, names) for row in rows]
+    return [wording.build_request_row(row, names, reader=reader.urn) for row in rows]
 
 
 @form_view(signed_in)
@@ -133,7 +135,7 @@ def withdraw_request(request: HttpRequest, urn: str) -> HttpResponse:
     requests.get_request(urn=urn, by=get_actor(request))
     return ask_and_act(
         request,
-        lambda by, channel: own_requests.withdraw(urn=urn, by=by),  # noqa: ARG005 - every confirmation passes it
+        partial(own_requests.withdraw, urn=urn),
         lambda _: redirect_with_message(request, "The request is withdrawn.", "request", urn),
         title="Withdraw this request?",
         text="Nobody decides it any more. You can ask again.",
@@ -223,7 +225,13 @@ def _build_context(request: SubmittedRequest, reader: Actor, form: ActionForm) -
         "ways": [{**wording.word_way(way, names), "is_chosen": way["id"] in chosen} for way in ways[:_MAX_WAYS]],
         "steps": [] if is_hidden else [_build_step(step, names) for step in steps],
         "trail": [
-            {"time": line.time, "sentence": wording.word_happened(line, names), "note": line.note}
+            {
+                "time": line.time,
+                "sentence": wording.word_happened(line, names),
+                "note": line.note,
+                # Nobody types the note of this line: it is the address of a role, or a sentence of ours.
+                "is_link": line.what == RequestTrail.What.SOURCE and line.note.startswith(("https://", "http://")),
+            }
             for line in trail
             if not is_hidden or line.by in (request.by, request.actor)
         ],
@@ -248,6 +256,7 @@ def _build_item(item: RequestItem, names: Mapping[str, str], *, is_hidden: bool)
         "title": wording.word_stored_item(item.document, names),
         "way": None if is_hidden or not item.way else wording.word_way(item.way, names),
         "end": wording.word_end(item.ends_at) if item.state in (RequestState.DONE, RequestState.ENDED) else "",
+        "times": build_way(now=database_clock.get_now(), until=item.ends_at),
         "state_label": label,
         "state_kind": kind,
     }

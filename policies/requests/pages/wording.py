@@ -4,9 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.utils import timezone
+
 from policies.engine import families
 from policies.engine.errors import InvalidPolicy
 from policies.engine.wording import word_time
+from policies.http.pages.ways import build_way
 from policies.models import RequestTrail, SubmittedRequest
 from policies.models.request import RequestState
 from policies.requests.items import ItemKind, RequestedItem, load_item
@@ -27,10 +30,10 @@ STATES: Mapping[str, tuple[str, str]] = {
 
 _HAPPENED: Mapping[str, str] = {
     RequestTrail.What.ASKED: "{by} asked for this.",
-    RequestTrail.What.SOURCE: "The system that owns the membership was asked.",
+    RequestTrail.What.SOURCE: "The system that owns it has to give it.",
     RequestTrail.What.COMMENT: "{by} commented.",
     RequestTrail.What.AGREED: "{by} agreed.",
-    RequestTrail.What.APPROVED: "Every step agreed, the last one by {by}.",
+    RequestTrail.What.APPROVED: "Every step is decided.",
     RequestTrail.What.AUTO: "A rule approved this.",
     RequestTrail.What.DONE: "Access was granted.",
     RequestTrail.What.DENIED: "{by} denied this.",
@@ -39,7 +42,7 @@ _HAPPENED: Mapping[str, str] = {
     RequestTrail.What.CHANGED: "The effect of the chosen way changed.",
     RequestTrail.What.ESCALATED: "The decision passed to administrators of policies.",
     RequestTrail.What.EXPIRED: "A step was not decided in time.",
-    RequestTrail.What.ENDED: "Access ended.",
+    RequestTrail.What.ENDED: "Access ended, by {by}.",
 }
 
 _WAY_KINDS: Mapping[str, str] = {
@@ -133,7 +136,9 @@ def word_way(way: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
 
 
 def word_cost(way: Mapping[str, Any]) -> str:
-    """Return what a way gives: only this, or how much in numbers."""
+    """Return what a way gives: only this, or how much in numbers; what a warehouse gives is not known here."""
+    if way["kind"] == "external_role":
+        return "Gives what the role opens in the warehouse. Nothing changes in the catalog."
     if way["gives_only_this"]["verdict"] == "yes":
         return "Gives only this, whatever is added to the catalog later."
     gains = way["gains"]
@@ -164,20 +169,31 @@ def word_end(until: datetime | None) -> str:
     return "without an end" if until is None else f"until {word_time(until)}"
 
 
-def build_request_row(request: SubmittedRequest, names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a row of a list of requests."""
+def build_request_row(request: SubmittedRequest, names: Mapping[str, str], *, reader: str) -> dict[str, Any]:
+    """Return a row of a list of requests; asker and actor of a blind one are not told who has it.
+
+    `since` is when it came to those who have it now: comments move nothing.
+    """
     label, kind = STATES[request.state]
     items: Sequence[Any] = list(request.items.all())
+    is_hidden = request.is_blind and reader in (request.actor, request.by)
+    moves = [line.time for line in request.trail.all() if line.what != RequestTrail.What.COMMENT]
     return {
         "urn": request.urn,
         "title": "; ".join(word_stored_item(item.document, names) for item in items),
         "actor": names.get(request.actor, request.actor),
         "end": word_end(request.until),
+        "way": build_way(now=timezone.now(), until=request.until),
         "asked": request.created_at,
         "state_label": label,
         "state_kind": kind,
         "due": request.due_at,
-        "waits_for": ", ".join(
-            names.get(urn, urn) for step in request.steps.all() if step.state == "waiting" for urn in step.urns
+        "since": moves[-1] if moves else request.created_at,
+        "waits_for": ""
+        if is_hidden
+        else ", ".join(
+            ", ".join(names.get(urn, urn) for urn in step.urns) or step.name
+            for step in request.steps.all()
+            if step.state == "waiting"
         ),
     }

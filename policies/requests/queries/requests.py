@@ -12,6 +12,9 @@ from policies.models.request import PRIVILEGE_SEAT, RequestState
 from policies.pdp import authorizer
 from policies.pdp.access_requests import AccessRequest as Question
 
+#: Most requests to decide that are counted.
+MAX_COUNTED = 99
+
 #: What a page of requests reads beside its rows, in one query each.
 _PARTS = ("items", "steps__decisions", "trail")
 
@@ -27,7 +30,9 @@ def list_requests(
     rule: str = "",
 ) -> QuerySet[SubmittedRequest]:
     """Return the requests that `by` may read, the newest first; those to decide by the time they are due."""
-    requests = list_readable(by=by)
+    # One's own requests, and those that wait for somebody, may be read by that person: nothing else is asked.
+    all_requests = SubmittedRequest.objects.select_related("renews")
+    requests = all_requests if mine or to_decide else list_readable(by=by)
     if mine:
         requests = requests.filter(Q(actor=by.urn) | Q(by=by.urn))
     if to_decide:
@@ -39,10 +44,15 @@ def list_requests(
     return requests.prefetch_related(*_PARTS)
 
 
+def is_administrator(by: Actor) -> bool:
+    """Return whether somebody holds MANAGE_POLICIES, to whom decisions fall that nobody else can make."""
+    return _holds(by, "MANAGE_POLICIES")
+
+
 def list_readable(*, by: Actor) -> QuerySet[SubmittedRequest]:
     """Return the requests that somebody may read."""
     requests = SubmittedRequest.objects.select_related("renews")
-    if _holds(by, "MANAGE_POLICIES"):
+    if is_administrator(by):
         return requests
     seats = RequestSeat.objects.filter(step__request=OuterRef("pk"), token__in=_list_tokens(by))
     acted = RequestTrail.objects.filter(request=OuterRef("pk"), by=by.urn)
@@ -62,6 +72,11 @@ def filter_to_decide(requests: QuerySet[SubmittedRequest], *, by: Actor) -> Quer
         .exclude(Q(actor=by.urn) | Q(by=by.urn))
         .order_by("due_at", "id")
     )
+
+
+def count_to_decide(*, by: Actor) -> int:
+    """Return how many requests wait for this person, MAX_COUNTED + 1 for more than MAX_COUNTED."""
+    return filter_to_decide(SubmittedRequest.objects.all(), by=by).order_by()[: MAX_COUNTED + 1].count()
 
 
 def get_request(*, urn: str, by: Actor) -> SubmittedRequest:

@@ -9,12 +9,18 @@ from policies.engine.proofs.verdicts import ProofUnavailable
 from policies.engine.selectors import EVERYTHING, Resource
 from policies.errors import Unavailable
 from policies.models import ApprovalRule
+from policies.pdp import fact_cache
 from policies.pdp.ports import facet_source
+from policies.propagation.invalidating_cache import CacheRegion, process_cache
 from policies.requests.items import ItemKind, RequestedItem, list_entities
 from policies.requests.rules.terms import RuleReach, RuleTerms, read_terms
 
 #: Most rules: each active one is compared with every request.
 MAX_RULES = 200
+
+#: The active rules with their terms, in their order, for what is only told (`choose_rules`); any write drops them.
+_active_rules: CacheRegion[Sequence["tuple[ApprovalRule, RuleTerms]"]] = process_cache.add_region(1, None)
+_ACTIVE = "active"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +37,42 @@ def choose_rule(items: Sequence[RequestedItem], *, is_permanent: bool) -> Chosen
 
     Raises Unavailable if a stored rule cannot be read any more: which one decides would be a guess. Two queries.
     """
-    rules = [(rule, load_terms(rule)) for rule in ApprovalRule.objects.filter(state=ApprovalRule.State.ACTIVE)]
-    fields = frozenset[str]().union(*(terms.scope.resources.fields for _, terms in rules))
+    rules = _load_active()
+    resources = _load_resources(rules, items)
+    return _find_first(rules, items, resources, is_permanent=is_permanent)
+
+
+def choose_rules(items: Sequence[RequestedItem]) -> list[ChosenRule]:
+    """Return for each item the rule that would decide a request for it alone, with an end. Raises as `choose_rule`.
+
+    The rules are those that this process has in memory, as far as it decides by what it has there.
+    """
+    rules = fact_cache.get_or_load(_active_rules, [_ACTIVE], lambda _: {_ACTIVE: _load_active()})[_ACTIVE]
+    resources = _load_resources(rules, items)
+    return [_find_first(rules, [item], resources, is_permanent=False) for item in items]
+
+
+def _load_active() -> Sequence[tuple[ApprovalRule, RuleTerms]]:
+    return [(rule, load_terms(rule)) for rule in ApprovalRule.objects.filter(state=ApprovalRule.State.ACTIVE)]
+
+
+def _load_resources(
+    rules: Sequence[tuple[ApprovalRule, RuleTerms]], items: Sequence[RequestedItem]
+) -> Mapping[str, Resource]:
+    # A filter by URN or type tests no field, and needs the resource all the same.
+    filters = [terms.scope.resources for _, terms in rules if terms.scope.resources != EVERYTHING]
     entities = list_entities(items)
-    resources = facet_source().load(urns=entities, fields=fields) if fields and entities else {}
+    fields = frozenset[str]().union(*(selector.fields for selector in filters))
+    return facet_source().load(urns=entities, fields=fields) if filters and entities else {}
+
+
+def _find_first(
+    rules: Sequence[tuple[ApprovalRule, RuleTerms]],
+    items: Sequence[RequestedItem],
+    resources: Mapping[str, Resource],
+    *,
+    is_permanent: bool,
+) -> ChosenRule:
     for rule, terms in rules:
         if any(is_for_item(terms.scope, item, resources, is_permanent=is_permanent) for item in items):
             return ChosenRule(rule.urn, rule.name, terms)

@@ -1,6 +1,8 @@
 """Asking: a request is stored with its steps, and decided at once where a rule says so."""
 
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -23,22 +25,34 @@ from policies.requests.services.waiting import begin_step, store_steps
 
 #: Most requests that one person has asked for and nobody has finished.
 MAX_UNFINISHED = 100
+#: Most of them that one account has handed on after denials of many people.
+MAX_HANDED_ON = 10_000
 
 
-def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: str = "") -> SubmittedRequest:
+@dataclass(frozen=True, slots=True)
+class GivenDenial:
+    """The denial of everything that is asked for, as the asker was told of it.
+
+    `note` is the note of the trail about it. `keep` stores what belongs to the request, in its transaction.
+    """
+
+    note: str
+    keep: Callable[[SubmittedRequest], None]
+
+
+def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: GivenDenial | None = None) -> SubmittedRequest:
     """Store a request, and write at once what a rule approves by itself.
 
-    `denial` is the note of the trail about where it was asked. Raises what `make_plan` raises, and RequestConflict for
-    somebody with too many unfinished requests.
+    With a `denial` the asker may ask for whomever it is about, and is no approver by asking. Raises what `make_plan`
+    raises, and RequestConflict for somebody with too many unfinished requests.
     """
-    plan = make_plan(asked_body, by=by)
+    plan = make_plan(asked_body, by=by, is_after_denial=denial is not None)
     with open_write(*granting.find_gates(_choose_ways(plan))):
-        unfinished = SubmittedRequest.objects.filter(by=by.urn, state__in=UNFINISHED_STATES)
-        if unfinished.count() >= MAX_UNFINISHED:
-            detail = f"You have {MAX_UNFINISHED} requests that are not finished: withdraw some, or wait."
-            raise RequestConflict("request.too_many", detail)
+        _refuse_too_many(plan, is_after_denial=denial is not None)
         request = _store(plan)
-        trail.add(request, What.ASKED, by=by.urn, note=denial)
+        trail.add(request, What.ASKED, by=by.urn, note="" if denial is None else denial.note)
+        if denial is not None:
+            denial.keep(request)
         if _is_automatic(plan):
             try:
                 with transaction.atomic():
@@ -46,8 +60,23 @@ def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: str = "") -> 
             except (Conflict, Forbidden) as error:
                 trail.add(request, What.COMMENT, by=authorizer.SYSTEM.urn, note=f"Not approved by itself: {error}")
                 request.refresh_from_db()
-        deciding.agree_as_owner(request, plan, channel=channel)
+        if denial is None:
+            deciding.agree_as_owner(request, plan, channel=channel)
     return request
+
+
+def _refuse_too_many(plan: RequestPlan, *, is_after_denial: bool) -> None:
+    """Raise RequestConflict for somebody with too many unfinished requests.
+
+    Whoever hands denials on does so for many people: each of them has the bound of a person.
+    """
+    unfinished = SubmittedRequest.objects.filter(state__in=UNFINISHED_STATES)
+    bounds = [({"actor": plan.actor.urn}, MAX_UNFINISHED), ({"by": plan.by.urn}, MAX_HANDED_ON)]
+    for people, limit in bounds if is_after_denial else [({"by": plan.by.urn}, MAX_UNFINISHED)]:
+        if unfinished.filter(**people).count() >= limit:
+            whose = "You have" if people.get("by") == plan.by.urn else f"{plan.actor.urn} has"
+            detail = f"{whose} {limit} requests that are not finished: withdraw some, or wait."
+            raise RequestConflict("request.too_many", detail)
 
 
 def _store(plan: RequestPlan) -> SubmittedRequest:

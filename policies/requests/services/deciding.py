@@ -147,9 +147,7 @@ def agree_as_owner(request: SubmittedRequest, plan: RequestPlan, *, channel: str
     positions = [
         position
         for position in case.open_positions
-        if case.items[position].way is not None
-        and approvers.is_asking_owner(plan.by, terms, case.facts.items[position])
-        and chosen_ways.gives_only(case.items[position].way, case.facts.items[position].item)
+        if granting.is_given_by(plan.by, case.items[position], case.facts.items[position], terms)
     ]
     if positions:
         _record(case, positions, by=plan.by, is_agreement=True, note="", is_alone=False)

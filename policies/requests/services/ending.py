@@ -1,19 +1,23 @@
-"""What comes due by itself: steps that nobody decided in time, and the ends of what was given."""
+"""Changes that come due by themselves: steps that nobody decided in time, and ends of access that was given."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 
 from policies.models import RequestItem, RequestStep, SubmittedRequest
 from policies.models.event import CLOCK_CHANNEL
 from policies.models.request import RequestState
 from policies.models.writes import WriteTransaction
 from policies.pdp import authorizer
+from policies.requests.request_sources import IDENTITY
 from policies.requests.rules.terms import ESCALATE, EXPIRE
 from policies.requests.services import deciding, granting, trail
 from policies.requests.services.deciding import OpenCase
 from policies.requests.services.trail import What
+
+#: States of items whose end comes.
+_ENDING_STATES = (RequestState.DONE, RequestState.WAITING_FOR_SOURCE)
 
 
 class RequestDueChanges:
@@ -21,8 +25,7 @@ class RequestDueChanges:
 
     def needs_catalog(self, *, now: datetime) -> bool:
         """Return whether an owner, or a holder of an external role, is due to be taken back."""
-        due = RequestItem.objects.filter(state=RequestState.DONE, ends_at__lte=now)
-        return any(granting.needs_catalog(way) for way in due.values_list("way", flat=True))
+        return any(granting.needs_catalog(way) for way in _list_ending(now).values_list("way", flat=True))
 
     def apply_due_changes(self, *, write: WriteTransaction, now: datetime) -> None:  # noqa: ARG002 - it is joined
         """End the steps that are due and the items whose end has come."""
@@ -30,22 +33,42 @@ class RequestDueChanges:
         for request in list(overdue):
             with deciding.open_overdue(request, now) as case:
                 _end_step(case)
-        ended = RequestItem.objects.filter(state=RequestState.DONE, ends_at__lte=now).select_related("request")
-        requests: dict[int, SubmittedRequest] = {}
-        for item in ended.order_by("pk"):
-            granting.take_back(item, channel=CLOCK_CHANNEL)
-            item.state = RequestState.ENDED
-            item.save(update_fields=["state"])
-            requests[item.request_id] = item.request
-        for request in requests.values():
-            trail.add(request, What.ENDED, by=authorizer.SYSTEM.urn)
-            trail.settle(request)
+        ended_items: dict[int, list[RequestItem]] = {}
+        for item in _list_ending(now).select_related("request").order_by("pk"):
+            ended_items.setdefault(item.request_id, []).append(item)
+        for items in ended_items.values():
+            _end_items(items)
 
     def list_next_boundaries(self) -> Iterable[datetime]:
         """Return the earliest time at which a step is due, and the earliest end of an item, if there are any."""
         due = SubmittedRequest.objects.filter(state=RequestState.OPEN).aggregate(at=Min("due_at"))["at"]
-        end = RequestItem.objects.filter(state=RequestState.DONE).aggregate(at=Min("ends_at"))["at"]
+        end = RequestItem.objects.filter(state__in=_ENDING_STATES).aggregate(at=Min("ends_at"))["at"]
         return [instant for instant in (due, end) if instant is not None]
+
+
+def _list_ending(now: datetime) -> QuerySet[RequestItem]:
+    return RequestItem.objects.filter(state__in=_ENDING_STATES, ends_at__lte=now)
+
+
+def _end_items(items: Sequence[RequestItem]) -> None:
+    """End items of one request: each is taken back, and one that its source never showed has failed."""
+    request, notes = items[0].request, dict[str, None]()
+    for item in items:
+        problem = granting.take_back(item, channel=CLOCK_CHANNEL)
+        has_failed = bool(problem) or item.state == RequestState.WAITING_FOR_SOURCE
+        item.state = RequestState.FAILED if has_failed else RequestState.ENDED
+        item.save(update_fields=["state"])
+        if note := problem or _word_end(item):
+            notes[note] = None
+    trail.add(request, What.ENDED, by=authorizer.SYSTEM.urn, note=" ".join(notes))
+    trail.settle(request)
+
+
+def _word_end(item: RequestItem) -> str:
+    if item.state == RequestState.FAILED:
+        return "The system that owns it did not show it before its end."
+    is_elsewhere = (item.way or {}).get("source") == IDENTITY
+    return "The identity source has to take the membership away." if is_elsewhere else ""
 
 
 def _end_step(case: OpenCase) -> None:

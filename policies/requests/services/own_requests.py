@@ -1,4 +1,4 @@
-"""What asker and actor do with their own requests: withdraw, comment, and ask for more time."""
+"""Asker and actor withdraw their own requests, comment on them, and ask for more time."""
 
 import uuid
 from datetime import datetime
@@ -15,7 +15,7 @@ from policies.requests.errors import RequestConflict, RequestInvalid, RequestRef
 from policies.requests.items import load_item
 from policies.requests.queries import requests
 from policies.requests.rules.choice import ChosenRule, choose_rule, load_terms
-from policies.requests.services import trail
+from policies.requests.services import granting, trail
 from policies.requests.services.trail import What
 from policies.requests.services.waiting import begin_step, store_steps
 from policies.requests.steps import plan_steps
@@ -24,14 +24,21 @@ _WITHDRAWABLE = (RequestState.OPEN, RequestState.WAITING_FOR_SOURCE)
 _RENEWABLE = (RequestState.DONE, RequestState.PARTIAL)
 
 
-def withdraw(*, urn: str, by: Actor, note: str = "", if_version: int | None = None) -> SubmittedRequest:
-    """Withdraw what is not decided yet. Raises NotFound, RequestRefused for others than asker and actor."""
-    with open_write(Gate.PEOPLE):
+def withdraw(*, urn: str, by: Actor, channel: str, note: str = "", if_version: int | None = None) -> SubmittedRequest:
+    """Withdraw what is not decided yet, and what its source has not shown yet.
+
+    Raises NotFound, and RequestRefused for others than asker and actor.
+    """
+    ways = RequestItem.objects.filter(request__urn=urn, state__in=_WITHDRAWABLE).values_list("way", flat=True)
+    with open_write(*granting.find_gates(ways)):
         request = _get_own(urn, by, if_version)
         items = list(RequestItem.objects.filter(request=request, state__in=_WITHDRAWABLE))
         if not items:
             raise RequestConflict("request.state", f"This request is {request.state}.", state=request.state)
         for item in items:
+            # What a source was asked for is declared here already.
+            if problem := granting.take_back(item, channel=channel):
+                raise RequestConflict("request.not_taken_back", problem)
             item.state = RequestState.WITHDRAWN
             item.save(update_fields=["state"])
         unfinished = [RequestStep.State.WAITING, RequestStep.State.LATER]

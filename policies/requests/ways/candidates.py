@@ -19,6 +19,7 @@ from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.requests.request_sources import IDENTITY
 from policies.requests.ways import own_statements
 from policies.requests.ways.asked_items import AskedAccess, AskedHolding, AskedItem, Giver
 from policies.requests.ways.own_names import name_own
@@ -48,7 +49,7 @@ class WayKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Changes of a kind; `source` says who owns the list of members that they concern, if it is not kept here."""
+    """Changes of a kind; `source` names the system that owns who has what they give, if it is not this one."""
 
     kind: WayKind
     changes: Changes
@@ -170,7 +171,7 @@ def _list_memberships(item: AskedItem, groups: Sequence[str], until: datetime | 
         group = known_rows.get(urn)
         if group is None or group.is_removed:
             continue
-        source = "identity" if group.origin == GroupProfile.Origin.EXTERNAL else None
+        source = IDENTITY if group.origin == GroupProfile.Origin.EXTERNAL else None
         value = {"group": urn, "members": [item.actor.urn]} | end_of(until)
         yield Candidate(WayKind.MEMBERSHIP, ({"add_members": value},), source)
 

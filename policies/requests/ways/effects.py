@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from policies.changes.comparison import EffectQuestion
 from policies.changes.guardrail_verdicts import judge_guardrails
 from policies.changes.net_change import ChangeSide, PlatformAccess, find_net_change
-from policies.changes.people import ChangedActor
+from policies.changes.people import GAINED, ChangedActor, StagedPeople
 from policies.changes.shapes import load_changes
 from policies.changes.staging import stage_changes
 from policies.changes.worlds import ChangedWorld
@@ -21,8 +21,8 @@ from policies.engine.model import Actor
 from policies.engine.selectors import GROUP_MEMBERSHIP, OWNER, Owner, Resource
 from policies.engine.snapshot import Snapshot
 from policies.errors import PolicyAppError
-from policies.models import RoleAssignment
 from policies.pdp import authorizer, ports
+from policies.requests.request_sources import IDENTITY
 from policies.requests.ways.asked_items import AskedItem
 from policies.requests.ways.candidates import Candidate
 
@@ -133,8 +133,8 @@ class StagedWay:
 
 def stage_way(item: AskedItem, candidate: Candidate) -> StagedWay | None:
     """Return the world that a candidate leaves; None where it cannot be written."""
-    if candidate.source is not None:
-        return StagedWay(item, replace(_stage(()), people=_join_groups(item.actor, candidate)))
+    if candidate.source == IDENTITY:
+        return StagedWay(item, _stage_joining(item.actor, candidate))
     try:
         return StagedWay(item, _stage(candidate.changes))
     except PolicyAppError:
@@ -145,12 +145,11 @@ def _stage(changes: Iterable[Mapping[str, Any]]) -> ChangedWorld:
     return stage_changes(changes=load_changes(list(changes)), by=authorizer.SYSTEM)
 
 
-def _join_groups(actor: Actor, candidate: Candidate) -> dict[str, ChangedActor]:
-    """Return the actor in the groups of changes that another system has to make."""
-    groups = {change["add_members"]["group"] for change in candidate.changes}
-    rows = RoleAssignment.objects.order_by().filter(group__profile__urn__in=sorted(groups))
-    roles = frozenset(rows.values_list("role__urn", flat=True))
-    return {actor.urn: ChangedActor(actor, replace(actor, groups=actor.groups | groups, roles=actor.roles | roles))}
+def _stage_joining(actor: Actor, candidate: Candidate) -> ChangedWorld:
+    """Return the world with the actor in the groups of changes that another system has to make."""
+    people = StagedPeople()
+    people.memberships[actor.urn].update((change["add_members"]["group"], GAINED) for change in candidate.changes)
+    return replace(_stage(()), people=people.load_actors(), staged_people=people)
 
 
 def _count(side: ChangeSide, platform: Sequence[PlatformAccess]) -> Gains:

@@ -17,6 +17,7 @@ from policies.pdp import snapshot_store
 from policies.pdp.account_turns import hold_turn
 from policies.pdp.request_facts import FactStaging
 from policies.requests.items import ItemKind, RequestedItem
+from policies.requests.request_sources import WAREHOUSE
 from policies.requests.ways.asked_items import AskedHolding
 from policies.requests.ways.candidates import Candidate, WayKind, list_others, put_policy
 from policies.requests.ways.finding import FoundWays, limit_to_reader, measure_all
@@ -74,7 +75,7 @@ def _propose(item: RequestedItem, actor: Actor, until: datetime | None) -> Itera
     match item.kind:
         case ItemKind.EXTERNAL_ROLE:
             change = {"assign_external_role": {"role": item.target, "actors": [actor.urn]}}
-            yield Candidate(WayKind.EXTERNAL_ROLE, (change,))
+            yield Candidate(WayKind.EXTERNAL_ROLE, (change,), WAREHOUSE)
         case ItemKind.SCOPE:
             yield Candidate(WayKind.POLICY, (put_policy(None, _build_document(item, actor), until),))
         case ItemKind.POLICY:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from policies.engine.proofs.verdicts import Verdict
 from policies.pdp import authorizer
+from policies.requests.request_sources import IDENTITY, WAREHOUSE
 from policies.requests.ways.candidates import WayKind
 from policies.requests.ways.finding import AccessWay
 
@@ -18,6 +19,12 @@ _SENTENCES = {
     WayKind.STATEMENT: "A Datazone statement for a role of its own gives it.",
     WayKind.EXTERNAL_ROLE: "The external role gives it.",
     WayKind.EXCEPTION: "An exception from what denies it gives it.",
+}
+
+#: What is said of the system that owns who has it.
+_SOURCES = {
+    IDENTITY: "The identity source owns the list of members, and has to be asked.",
+    WAREHOUSE: "The warehouse owns the role, and has to be asked.",
 }
 
 
@@ -50,7 +57,7 @@ def _iterate_cost(way: AccessWay) -> Iterator[str]:
     if way.losses.size:
         yield f"It takes {way.losses.size:,}."
     if way.source is not None:
-        yield "The identity source owns the list of members, and has to be asked."
+        yield _SOURCES[way.source]
     for guardrail in way.guardrails:
         verb = "forbids" if way.is_forbidden else "warns of"
         yield f"The guardrail {guardrail.name} {verb} it."

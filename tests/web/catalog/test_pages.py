@@ -45,6 +45,11 @@ def led(*addresses):
 
 #: Route → address → what outsider, owner, steward and root get; anonymous is led to the sign-in page everywhere.
 TABLE = {
+    "home": {"/": (200, 200, 200, 200)},
+    "my-access": {
+        f"/my/access{query}": (200, 200, 200, 200)
+        for query in ("", "?show=ending", "?show=domains", "?show=owned", "?show=requests", "?show=house", "?show=none")
+    },
     "catalog": {"/catalog": (200, 200, 200, 200), "/catalog?q=orders&type=dataset": (200, 200, 200, 200)},
     "catalog-browse": {
         "/catalog/browse/domains": (200, 200, 200, 200),

@@ -88,6 +88,36 @@ def test_coming_back_unchanged_changes_nothing(browse, crew, state):
     assert json.dumps(stored(policy.urn)) == before
 
 
+def test_a_long_policy_shows_sentences_and_one_statement_opens_at_a_time(browse, crew, state):
+    policy = state("long", *FULL, roles=[VIEWER])
+    builder = edit(browse("root"), policy)
+    names = {name for name, _ in builder.form.fields}
+    assert not any(name.startswith("s0_") for name in names)
+    assert "open:3" in builder.form.buttons
+    builder.press("open:2")
+    fields = dict(builder.form.fields)
+    assert fields["s2_branch"] == "dev"
+    assert not any(name.startswith("s3_") for name in fields)
+    builder.press("refresh", s2_branch="test")
+    builder.press("close:2")
+    assert not any(name.startswith("s2_") for name, _ in builder.form.fields)
+    found, before = boxed(builder)["statements"], policy.document["statements"]
+    assert found[2] == {**before[2], "branch": "test"}
+    assert found[:2] + found[3:] == before[:2] + before[3:]
+
+
+def test_a_statement_with_an_error_opens_and_is_named_with_a_link_above(browse, crew, state):
+    policy = state("wrong", *FULL)
+    builder = edit(browse("root"), policy)
+    builder.press("open:4")
+    builder.press("save", s4_actions=[])
+    assert builder.is_refused
+    first = builder.response.context["remarks"][0]
+    assert (first["number"], first["key"]) == (5, "s4")
+    assert 'href="#s4' in builder.text
+    assert "s4_effect" in dict(builder.form.fields)
+
+
 def test_statements_are_added_copied_moved_and_removed(browse, crew, state):
     policy = state("order", statement("dataset:*", "dataset:read"), statement("view:*", "view:read"))
     builder = edit(browse("root"), policy)

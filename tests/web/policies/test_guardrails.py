@@ -161,7 +161,7 @@ def test_what_only_json_can_say_is_written_and_edited_as_json(builder, browse):
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("{", "rule"), ("[]", "must be an object"), ('{"never": {"privileges": ["EDIT_ENTITY"]}}', "Say whom")],
+    [("{", "rule"), ("[]", "must be an object"), ('{"never": {"privileges": ["EDIT_ENTITY"]}}', "Choose the people")],
 )
 def test_problems_of_json_stand_at_it(builder, text, sentence):
     form = builder()

@@ -1,0 +1,1 @@
+"""Questions of Home and My access."""

@@ -1,0 +1,1 @@
+"""The write of Home: when its reader was there."""

@@ -23,7 +23,7 @@ def present_requests(requests: Iterable[SubmittedRequest], *, reader: Actor) -> 
 def _present_request(
     request: SubmittedRequest, reader: Actor, denying: Mapping[tuple[str, int], Sequence[str]]
 ) -> RequestJson:
-    is_hidden = request.is_blind and reader.urn in (request.by, request.actor)
+    is_hidden = _is_hidden(request, reader)
     return {
         "urn": request.urn,
         "state": request.state,
@@ -44,12 +44,22 @@ def _present_request(
         "ticket": request.ticket or None,
         "confirmed": request.confirmed,
         "rule": None if is_hidden else request.rule or None,
-        "steps": [] if is_hidden else [_present_step(step) for step in request.steps.all()],
+        "steps": present_steps(request, reader=reader),
         "trail": _present_trail(request, is_hidden=is_hidden),
         "created": _format(request.created_at),
         "version": request.version,
         "renews": None if request.renews is None else request.renews.urn,
     }
+
+
+def present_steps(request: SubmittedRequest, *, reader: Actor) -> list[RequestJson]:
+    """Return the steps of a stored request, as `reader` may see them."""
+    return [] if _is_hidden(request, reader) else [_present_step(step) for step in request.steps.all()]
+
+
+def _is_hidden(request: SubmittedRequest, reader: Actor) -> bool:
+    """Return whether rule, ways and approvers are kept from the reader, who asked for it blindly or gets it."""
+    return bool(request.is_blind) and reader.urn in (request.by, request.actor)
 
 
 def present_plan(plan: RequestPlan) -> RequestJson:

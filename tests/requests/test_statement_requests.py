@@ -13,6 +13,7 @@ from policies.authoring.services.policy_drafts import PolicyInput
 from policies.identity.services import roles
 from policies.models import Policy, Role, RoleAssignment, User
 from policies.pdp import authorizer
+from policies.requests.services.taking import end_taken
 from tests.catalog.conftest import tell
 from tests.clocks import move_clocks
 from tests.requests.conftest import ADA, ADMIN, BOB, ITEMS, JO, ORDERS, REQUESTS, act, ask, days, own
@@ -88,6 +89,7 @@ def test_a_statement_is_asked_for_approved_and_ends(
         ADA: "DENY",
         BOB: "ALLOW",
     }
+    assert end_taken() == 0
     again = ask(jo, item, until=days(5)).json()
     assert (again["code"], again["through"]) == ("request.not_needed", [policy.urn])
 
@@ -105,6 +107,12 @@ def test_a_statement_is_asked_for_approved_and_ends(
     ended = jo.get(f"{REQUESTS}{more['urn']}/").json()
     assert (ended["state"], ended["trail"][-1]["what"]) == ("ended", "ended")
     # The role is left with its ended policy, and others may hold it by then: the next way makes another one.
-    (next_way,) = ask(jo, item, until=days(40)).json()["items"][0]["ways"]
+    request = ask(jo, item, until=days(40)).json()
+    (next_way,) = request["items"][0]["ways"]
     assert next_way["changes"][0]["put_role"]["urn"] == f"{taken}-3"
     assert (next_way["gains"]["people"], next_way["gives_only_this"]["verdict"]) == (1, "yes")
+
+    act(ada, request, "approve")
+    roles.revoke(urn=f"{taken}-3", actors=[JO], by=authorizer.SYSTEM, channel="test")
+    assert end_taken() == 1
+    assert jo.get(f"{REQUESTS}{request['urn']}/").json()["state"] == "ended"

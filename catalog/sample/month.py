@@ -225,7 +225,7 @@ _ACTIONS: Mapping[str, Action] = {
     ),
     "deny": lambda story, by, text, further: deciding.deny(urn=story.urn, by=by, channel=PAGES, note=text, **further),
     "comment": lambda story, by, text, _: own_requests.comment(urn=story.urn, by=by, text=text),
-    "withdraw": lambda story, by, text, _: own_requests.withdraw(urn=story.urn, by=by, note=text),
+    "withdraw": lambda story, by, text, _: own_requests.withdraw(urn=story.urn, by=by, channel=PAGES, note=text),
     "renew": _renew,
     "hand_over": _hand_over,
     "join": _join,

@@ -72,7 +72,8 @@ class Notice(models.Model):
     """One notice to a user, or to one address of ALERT_RECIPIENTS: a title, a text, and the page it is about.
 
     `key` names the fact (an event, or an end that comes), so that nobody is told of it twice. `path` is below
-    PUBLIC_URL. `mail` is the mail that carries it, null where none does.
+    PUBLIC_URL. `mail` is the mail that carries it, null where none does. `opened_at` is when its link was opened, if
+    that can be done once.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -87,6 +88,7 @@ class Notice(models.Model):
     path = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     read_at = models.DateTimeField(null=True)
+    opened_at = models.DateTimeField(null=True)
     mail = models.ForeignKey(Mail, on_delete=models.SET_NULL, null=True, related_name="notices")
 
     class Meta:

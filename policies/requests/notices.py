@@ -9,6 +9,7 @@ from policies.models import EventType, OutboxEvent, RequestStep, SubmittedReques
 from policies.models.people import GROUP_PREFIX, USER_PREFIX
 from policies.models.roles import ROLE_PREFIX
 from policies.pdp import display_names
+from policies.requests.decision_links import build_path
 
 _ENDINGS: Mapping[EventType, str] = {
     EventType.REQUEST_DENIED: "{request} was denied",
@@ -34,7 +35,7 @@ def _describe_step(event: OutboxEvent) -> NoticeDraft | None:
     return NoticeDraft(
         f"{names.get(asker, asker)} asks for access{others}, and you can decide",
         f"Step: {event.data['step']}. {_word_reason(event)}",
-        reverse("request", args=[event.subject]),
+        build_path(request=event.subject, key=str(event.position)),
         user_urns=frozenset(urn for urn in urns if urn.startswith(USER_PREFIX)),
         group_urns=frozenset(urn for urn in urns if urn.startswith(GROUP_PREFIX)),
         role_urns=frozenset(urn for urn in urns if urn.startswith(ROLE_PREFIX)),
@@ -68,5 +69,5 @@ _RULES: Mapping[str, Callable[[OutboxEvent], NoticeDraft | None]] = {
     **{type_.value: _describe_ending for type_ in _ENDINGS},
 }
 
-#: What the registry `notice_sources` names.
+#: The registry `notice_sources` names it.
 SOURCE = RuleSource(_RULES)

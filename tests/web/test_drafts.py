@@ -152,6 +152,7 @@ FORMS = (
     ("policy-edit", ("urn:li:dataHubPolicy:stewards-ask",), "description"),
     ("datazone-new", (), "description"),
     ("guardrail-new", (), "description"),
+    ("approval-rule-new", (), "name"),
     ("role-new", (), "description"),
     ("group-new", (), "description"),
     ("group-add", ("urn:li:corpGroup:team",), "reason"),

@@ -30,6 +30,8 @@ TABLE: dict[str, dict[str, tuple]] = {
     "requests": people.own("/requests") | people.own("/requests?state=done"),
     "requests-to-decide": people.own("/requests/to-decide"),
     "access-give": people.own("/requests/give") | people.own("/requests/give?resource=urn:li:dataset:x"),
+    "requests-together": people.own("/requests/together"),
+    "request-open": {"/requests/open/none": (people.to_sign_in("/requests/open/none"), 404, 404, 404, 404)},
     "request-new": people.own("/requests/new") | people.own("/requests/new?privilege=EDIT_ENTITY_TAGS"),
     "request-renew": {
         f"/requests/renew/{NO_REQUEST}": (people.to_sign_in(f"/requests/renew/{NO_REQUEST}"), 404, 404, 404, 404)

@@ -44,6 +44,7 @@ FIELD_ENTITY_TYPES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "DATA_PLATFORM_INSTANCE": ("dataPlatformInstance",),
         "resourceOwnersTypes": ("ownershipType",),
         EXCLUDED_OWNER_TYPES[0]: ("ownershipType",),
+        "external_roles": ("role",),
     }
 )
 #: Fields whose values form a hierarchy.

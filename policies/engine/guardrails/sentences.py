@@ -36,6 +36,12 @@ def describe_rule(rule: _Document, names: Mapping[str, str]) -> str:
     return text if text.endswith(_MISSING) else f"{text}.{_describe_owners(rule)}{_describe_accepted(rule)}"
 
 
+def describe_criteria(criteria: Sequence[_Document], names: Mapping[str, str]) -> str:
+    """Return the conditions of a filter as clauses that follow a noun, '' for none."""
+    words = _RuleWords(names)
+    return " ".join(words.describe_criterion(criterion) for criterion in criteria)
+
+
 def describe_example(example: _Document, names: Mapping[str, str]) -> str:
     """Return an example in words: who could do what, on an entity like which."""
     info = vocabulary.load_datahub().get(example["privilege"])
@@ -135,7 +141,7 @@ class _RuleWords:
         if block is None:
             return privileges
         criteria = (block.get("filter") or {}).get("criteria") or ()
-        clauses = [self._describe_criterion(criterion) for criterion in criteria]
+        clauses = [self.describe_criterion(criterion) for criterion in criteria]
         return f"{privileges} on {everything}{''.join(f' {clause}' for clause in clauses)}"
 
     def join_privileges(self, scope: _Document, conjunction: str) -> str:
@@ -165,7 +171,8 @@ class _RuleWords:
         name = self._names.get(resource["urn"] or "") or f"a {resource['type']}"
         return f"on {name}{''.join(f' {clause}' for clause in clauses)}"
 
-    def _describe_criterion(self, criterion: _Document) -> str:
+    def describe_criterion(self, criterion: _Document) -> str:
+        """Return a condition as a clause that follows a noun."""
         condition, values = criterion.get("condition") or "EQUALS", criterion.get("values") or ()
         words = wording.get_field_words(criterion["field"])
         if condition == "STARTS_WITH":

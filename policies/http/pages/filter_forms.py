@@ -7,7 +7,7 @@ from django import forms
 from django.contrib.auth.backends import AllowAllUsersModelBackend
 from django.contrib.auth.forms import AuthenticationForm
 
-from policies.models import Guardrail, Policy, PolicyEffect, User
+from policies.models import ApprovalRule, Guardrail, Policy, PolicyEffect, User
 from policies.models.people import USER_PREFIX
 
 #: Most sub-resources (tags) of one question.
@@ -52,6 +52,12 @@ class GuardrailFilterForm(_SearchForm):
 
     mode = _build_choice("Mode", Guardrail.Mode.choices, "All")
     status = _build_choice("Status", Guardrail.Status.choices)
+
+
+class ApprovalRuleFilterForm(_SearchForm):
+    """Filters of the list of approval rules."""
+
+    state = _build_choice("State", ApprovalRule.State.choices, "All")
 
 
 class PolicyFilterForm(_SearchForm):

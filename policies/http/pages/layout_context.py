@@ -52,6 +52,7 @@ SETTINGS_MENU = (
             replace(
                 _POLICIES_LINK, label="Guardrails", route="guardrails", icon="lock", privileges=("MANAGE_GUARDRAILS",)
             ),
+            replace(_POLICIES_LINK, label="Approval rules", route="approval-rules", icon="check"),
         ),
     ),
     (

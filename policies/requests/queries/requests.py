@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from policies.engine.model import Actor
 from policies.engine.requirements import privilege_requirement
@@ -70,7 +70,7 @@ def filter_to_decide(requests: QuerySet[SubmittedRequest], *, by: Actor) -> Quer
     return (
         requests.filter(Exists(waiting), state=RequestState.OPEN)
         .exclude(Q(actor=by.urn) | Q(by=by.urn))
-        .order_by("due_at", "id")
+        .order_by(F("due_at").asc(nulls_last=True), "id")
     )
 
 

@@ -46,7 +46,7 @@ def create(
             raise Conflict(f"There is an approval rule {urn} already.")
         if ApprovalRule.objects.count() >= MAX_RULES:
             raise Conflict(f"There are {MAX_RULES} approval rules already.")
-        values = {"name": name, "order": _find_next_order() if order is None else order, "state": state, "terms": terms}
+        values = {"name": name, "order": find_next_order() if order is None else order, "state": state, "terms": terms}
         validate_values(values)
         rule = ApprovalRule.objects.create(urn=urn, created_by=by.urn, updated_by=by.urn, **values)
         write.record([_build_event(rule, Verb.CREATED, before=None, by=by, channel=channel)])
@@ -72,6 +72,60 @@ def update(*, urn: str, by: Actor, channel: str, if_version: int | None = None, 
         rule.save()
         write.record([_build_event(rule, Verb.UPDATED, before=before, by=by, channel=channel)])
     return rule
+
+
+def move(
+    *,
+    urn: str,
+    by: Actor,
+    channel: str,
+    before: str | None = None,
+    after: str | None = None,
+    if_version: int | None = None,
+) -> ApprovalRule:
+    """Move a rule directly before or after another one; where no number is free in between, all are numbered anew.
+
+    Raises NotFound for either rule, Forbidden, Stale, and Conflict if one that gets another number is managed as code.
+    """
+    required_privileges.require(by=by, requirement=required_privileges.MANAGE_POLICIES)
+    with open_write(Gate.PEOPLE) as write:
+        rule = _get_current(urn, by=by, if_version=if_version)
+        neighbour = approval_rules.get_rule(urn=before or after or "")
+        others = [other for other in ApprovalRule.objects.all() if other.urn != urn]
+        if neighbour.urn == urn:
+            return rule
+        position = [other.urn for other in others].index(neighbour.urn) + (0 if before else 1)
+        orders = _find_orders(rule, others, position)
+        events = []
+        for row in (rule, *others):
+            if row.urn in orders:
+                managed_rows.refuse_managed(row, by=by)
+                events.append(_store_order(row, orders[row.urn], by=by, channel=channel))
+        write.record(events)
+    return rule
+
+
+def _find_orders(rule: ApprovalRule, others: list[ApprovalRule], position: int) -> dict[str, int]:
+    """Return the new orders, by URN, that bring a rule to a position among the others: as few as there can be."""
+    lower = others[position - 1].order if position else -1
+    upper = others[position].order if position < len(others) else min(lower + 2 * _ORDER_STEP, _MAX_ORDER + 1)
+    if lower < rule.order < upper:
+        return {}
+    if upper - lower > 1:
+        return {rule.urn: (lower + upper) // 2}
+    sequence = [*others[:position], rule, *others[position:]]
+    numbers = {row.urn: number * _ORDER_STEP for number, row in enumerate(sequence, 1)}
+    return {row.urn: numbers[row.urn] for row in sequence if row.order != numbers[row.urn]}
+
+
+def _store_order(rule: ApprovalRule, order: int, *, by: Actor, channel: str) -> ChangeEvent:
+    """Store a rule under another order, and return the event of it."""
+    before = facts(rule)
+    rule.order = order
+    rule.version += 1
+    rule.updated_at, rule.updated_by = timezone.now(), by.urn
+    rule.save()
+    return _build_event(rule, Verb.UPDATED, before=before, by=by, channel=channel)
 
 
 def delete(*, urn: str, by: Actor, channel: str, if_version: int | None = None) -> None:
@@ -117,7 +171,8 @@ def validate_values(values: Mapping[str, Any]) -> RuleTerms:
     return terms
 
 
-def _find_next_order() -> int:
+def find_next_order() -> int:
+    """Return the order of a rule that comes after all others."""
     last_order = ApprovalRule.objects.order_by("-order").values_list("order", flat=True).first()
     return _ORDER_STEP if last_order is None else min(last_order + _ORDER_STEP, _MAX_ORDER)
 

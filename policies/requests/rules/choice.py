@@ -1,6 +1,6 @@
-"""Which rule decides a request: the first active one, in order, that fits any of its items."""
+"""The rule that decides a request: the first active one, in order, that fits any of its items."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from policies.engine.errors import InvalidPolicy
@@ -18,8 +18,6 @@ from policies.requests.rules.terms import RuleReach, RuleTerms, read_terms
 #: Most rules: each active one is compared with every request.
 MAX_RULES = 200
 
-#: The active rules with their terms, in their order, for what is only told (`choose_rules`); any write drops them.
-_active_rules: CacheRegion[Sequence["tuple[ApprovalRule, RuleTerms]"]] = process_cache.add_region(1, None)
 _ACTIVE = "active"
 
 
@@ -30,6 +28,11 @@ class ChosenRule:
     urn: str = ""
     name: str = ""
     terms: RuleTerms = field(default_factory=RuleTerms)
+    order: int = 0
+
+
+#: The active rules in their order, for what is only told (`choose_rules`); any write drops them.
+_active_rules: CacheRegion[Sequence[ChosenRule]] = process_cache.add_region(1, None)
 
 
 def choose_rule(items: Sequence[RequestedItem], *, is_permanent: bool) -> ChosenRule:
@@ -37,9 +40,8 @@ def choose_rule(items: Sequence[RequestedItem], *, is_permanent: bool) -> Chosen
 
     Raises Unavailable if a stored rule cannot be read any more: which one decides would be a guess. Two queries.
     """
-    rules = _load_active()
-    resources = _load_resources(rules, items)
-    return _find_first(rules, items, resources, is_permanent=is_permanent)
+    rules = load_active_rules()
+    return choose_among(rules, items, load_tested_facts(rules, list_entities(items)), is_permanent=is_permanent)
 
 
 def choose_rules(items: Sequence[RequestedItem]) -> list[ChosenRule]:
@@ -47,35 +49,38 @@ def choose_rules(items: Sequence[RequestedItem]) -> list[ChosenRule]:
 
     The rules are those that this process has in memory, as far as it decides by what it has there.
     """
-    rules = fact_cache.get_or_load(_active_rules, [_ACTIVE], lambda _: {_ACTIVE: _load_active()})[_ACTIVE]
-    resources = _load_resources(rules, items)
-    return [_find_first(rules, [item], resources, is_permanent=False) for item in items]
+    rules = fact_cache.get_or_load(_active_rules, [_ACTIVE], lambda _: {_ACTIVE: load_active_rules()})[_ACTIVE]
+    resources = load_tested_facts(rules, list_entities(items))
+    return [choose_among(rules, [item], resources, is_permanent=False) for item in items]
 
 
-def _load_active() -> Sequence[tuple[ApprovalRule, RuleTerms]]:
-    return [(rule, load_terms(rule)) for rule in ApprovalRule.objects.filter(state=ApprovalRule.State.ACTIVE)]
+def load_active_rules() -> list[ChosenRule]:
+    """Return the active rules in their order; raises Unavailable if one of them cannot be read any more."""
+    rows = ApprovalRule.objects.filter(state=ApprovalRule.State.ACTIVE)
+    return [ChosenRule(rule.urn, rule.name, load_terms(rule), rule.order) for rule in rows]
 
 
-def _load_resources(
-    rules: Sequence[tuple[ApprovalRule, RuleTerms]], items: Sequence[RequestedItem]
-) -> Mapping[str, Resource]:
-    # A filter by URN or type tests no field, and needs the resource all the same.
-    filters = [terms.scope.resources for _, terms in rules if terms.scope.resources != EVERYTHING]
-    entities = list_entities(items)
+def load_tested_facts(rules: Iterable[ChosenRule], entities: Collection[str]) -> Mapping[str, Resource]:
+    """Return the facts about entities that rules test, by URN; nothing where no rule tests any.
+
+    A filter by URN or type tests no field, and needs the resource all the same.
+    """
+    filters = [rule.terms.scope.resources for rule in rules if rule.terms.scope.resources != EVERYTHING]
     fields = frozenset[str]().union(*(selector.fields for selector in filters))
     return facet_source().load(urns=entities, fields=fields) if filters and entities else {}
 
 
-def _find_first(
-    rules: Sequence[tuple[ApprovalRule, RuleTerms]],
+def choose_among(
+    rules: Iterable[ChosenRule],
     items: Sequence[RequestedItem],
     resources: Mapping[str, Resource],
     *,
     is_permanent: bool,
 ) -> ChosenRule:
-    for rule, terms in rules:
-        if any(is_for_item(terms.scope, item, resources, is_permanent=is_permanent) for item in items):
-            return ChosenRule(rule.urn, rule.name, terms)
+    """Return the first of these rules that fits any of the items; the usual terms where none does."""
+    for rule in rules:
+        if any(is_for_item(rule.terms.scope, item, resources, is_permanent=is_permanent) for item in items):
+            return rule
     return ChosenRule()
 
 

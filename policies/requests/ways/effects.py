@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from policies.changes.comparison import EffectQuestion
-from policies.changes.guardrail_verdicts import judge_guardrails
+from policies.changes.guardrail_verdicts import GuardrailVerdict, judge_guardrails
 from policies.changes.net_change import ChangeSide, PlatformAccess, find_net_change
 from policies.changes.people import GAINED, ChangedActor, StagedPeople
 from policies.changes.shapes import load_changes
@@ -34,7 +34,7 @@ _MAX_PLATFORM = 1_000
 
 
 class Gains(NamedTuple):
-    """What is gained, or lost: pairs of a person and an entity for each privilege, and what is on the platform."""
+    """Access gained or lost: pairs of a person and an entity for each privilege, and privileges on the platform."""
 
     pairs: int = 0
     people: int = 0
@@ -105,17 +105,12 @@ class StagedWay:
     def compare(self) -> tuple[Gains, Gains, bool]:
         """Return what is gained and lost, and whether these are all."""
         change = find_net_change(self.staged, EffectQuestion(_MAX_PLATFORM))
-        gained = _count(change.gained, change.platform_gained)
-        return gained, _count(change.lost, change.platform_lost), change.is_exact
+        gained = count_gains(change.gained, change.platform_gained)
+        return gained, count_gains(change.lost, change.platform_lost), change.is_exact
 
     def list_broken(self, by: Actor) -> tuple[BrokenGuardrail, ...]:
         """Return the guardrails that the way breaks, in words for this reader."""
-        verdicts = judge_guardrails(replace(self.staged, by=by))
-        return tuple(
-            BrokenGuardrail(verdict.urn, verdict.name, verdict.mode, verdict.sentence)
-            for verdict in verdicts
-            if verdict.is_added
-        )
+        return list_added_breaches(judge_guardrails(replace(self.staged, by=by)))
 
     def _stage_facts(self, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
         return {urn: self._stage_fact(resource) for urn, resource in resources.items()}
@@ -152,7 +147,17 @@ def _stage_joining(actor: Actor, candidate: Candidate) -> ChangedWorld:
     return replace(_stage(()), people=people.load_actors(), staged_people=people)
 
 
-def _count(side: ChangeSide, platform: Sequence[PlatformAccess]) -> Gains:
+def list_added_breaches(verdicts: Iterable[GuardrailVerdict]) -> tuple[BrokenGuardrail, ...]:
+    """Return the guardrails that changes break, of the verdicts about them."""
+    return tuple(
+        BrokenGuardrail(verdict.urn, verdict.name, verdict.mode, verdict.sentence)
+        for verdict in verdicts
+        if verdict.is_added
+    )
+
+
+def count_gains(side: ChangeSide, platform: Sequence[PlatformAccess]) -> Gains:
+    """Return one side of a net change as numbers."""
     named_people = {access.actor for access in side.items}
     further_people = {access.actor for access in platform} - named_people
     # Where not everybody is named, whoever gains on the platform may be among the others.

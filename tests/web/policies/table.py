@@ -4,6 +4,7 @@ from urllib.parse import quote
 
 BASE = "/settings/permissions/policies"
 GUARDRAILS = "/settings/permissions/guardrails"
+APPROVAL_RULES = "/settings/permissions/approval-rules"
 FIXED, FREE, NONE = (f"urn:li:dataHubPolicy:{name}" for name in ("0", "stewards-ask", "none"))
 
 
@@ -55,4 +56,10 @@ TABLE = {
     "guardrail": answers(f"{GUARDRAILS}/urn:li:guardrail:none", 404),
     "guardrail-edit": answers(f"{GUARDRAILS}/edit/urn:li:guardrail:none", 404),
     "guardrail-delete": answers(f"{GUARDRAILS}/delete/urn:li:guardrail:none", 404),
+    "approval-rules": answers(APPROVAL_RULES, 200) | answers(f"{APPROVAL_RULES}?state=ACTIVE", 200),
+    "approval-rule-new": answers(f"{APPROVAL_RULES}/new", 200),
+    "approval-rule": answers(f"{APPROVAL_RULES}/urn:li:approvalRule:none", 404),
+    "approval-rule-edit": answers(f"{APPROVAL_RULES}/edit/urn:li:approvalRule:none", 404),
+    "approval-rule-delete": answers(f"{APPROVAL_RULES}/delete/urn:li:approvalRule:none", 404),
+    "approval-rule-place": posted(f"{APPROVAL_RULES}/place/urn:li:approvalRule:none"),
 }

@@ -53,6 +53,21 @@ def mark(*, user_id: int, number: int, is_read: bool) -> Notice:
     return notice
 
 
+def open_once(*, user_id: int, key: str) -> bool:
+    """Mark the notice with this key as opened and read, and return whether it was opened for the first time.
+
+    Raises NotFound where the user has no such notice.
+    """
+    notices = Notice.objects.filter(user=user_id, key=key)
+    if not notices.exists():
+        raise NotFound("There is no such notice.")
+    now = timezone.now()
+    # One statement: of two at once only one opens it.
+    is_first = bool(notices.filter(opened_at__isnull=True).update(opened_at=now))
+    notices.filter(read_at__isnull=True).update(read_at=now)
+    return is_first
+
+
 def mark_all_read(*, user_id: int) -> int:
     """Mark all notices of a user as read, and return how many were not."""
     return list_notices(user_id=user_id, is_unread=True).order_by().update(read_at=timezone.now())

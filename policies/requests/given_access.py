@@ -112,7 +112,8 @@ def _gives(policy: Policy, document: Mapping[str, Any], actor: str) -> bool:
     """Return whether a policy still gives what was written: to the actor, or to the roles of a Datazone policy."""
     if policy.family == datazone.NAME:
         statements, roles = policy.document["statements"], policy.document.get("roles") or ()
-        return set(document["roles"]) <= set(roles) and all(one in statements for one in document["statements"])
+        has_roles = set(document["roles"]) <= set(roles)
+        return has_roles and all(statement in statements for statement in document["statements"])
     users = (policy.document.get("actors") or {}).get("users") or ()
     return actor in users and set(document["privileges"]) <= set(policy.document["privileges"])
 

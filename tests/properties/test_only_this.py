@@ -1,6 +1,6 @@
 """Proofs that a change gives only this, against brute force: every question is asked before and after the change.
 
-What a proof says holds of all catalogs, so no question of this one may contradict it. An example of the opposite has to
+A proof holds of all catalogs, so no question of this one may contradict it. An example of the opposite has to
 be true for the engine and, made into a catalog of its own, for the oracle.
 """
 
@@ -111,7 +111,7 @@ CHANGES = [add_own_policy, change_policy, except_actor, change_person, add_owner
 
 
 def state_of(world: World, entities: set[str]) -> KnownState:
-    """What is known of a world: policies, people, and the owners of the entities whose owners a change concerns."""
+    """The known state of a world: policies, people, and the owners of the entities whose owners a change concerns."""
     people = {name: replace(world.actor(name), attributes=frozenset()) for name in PEOPLE}
     owners = {name: frozenset(Owner(*pair) for pair in world.raw["entities"][name]["owners"]) for name in entities}
     return KnownState(world.snapshot(), people, owners)

@@ -259,7 +259,7 @@ def _negate(proof: Proof) -> Proof:
 def _limit_time(seconds: float) -> Callable[[], bool]:
     """Return the test whether this thread has worked for so many seconds, or the clock went on for several times that.
 
-    What other programs take of the processor does not count, so that a proof ends the same way on a busy machine.
+    Time of other programs is left out, so that a proof ends the same way on a busy machine.
     """
     work_end, clock_end = thread_time() + seconds, monotonic() + seconds * CLOCK_FACTOR
     return lambda: thread_time() > work_end or monotonic() > clock_end

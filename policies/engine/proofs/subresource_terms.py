@@ -92,9 +92,9 @@ class TouchedTerms:
         are_one = self._formula.define_all([terms.urn.value(urn), twin.urn.value(urn)])
         for field in new_fields:
             self._equated.add((terms, twin, urn, field))
-            one, other = terms.terms(field), twin.terms(field)
-            one.observe(self._build_link(other, are_one))
-            other.observe(self._build_link(one, are_one))
+            field_terms, twin_terms = terms.terms(field), twin.terms(field)
+            field_terms.observe(self._build_link(twin_terms, are_one))
+            twin_terms.observe(self._build_link(field_terms, are_one))
         return bool(new_fields)
 
     def _build_link(self, other: TextTerms, are_one: int) -> Listener:

@@ -1,4 +1,4 @@
-"""What is asked for: what a refused question lacks, or a place in a group or among the holders of a role."""
+"""Items as ways see them: the access that a refused question lacks, or a place in a group, or a role."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ _CHANGEABLE_CODES = frozenset({DecisionCode.IMPLICIT_DENY, DecisionCode.EXPLICIT
 
 
 class AskedItem(Protocol):
-    """What an actor asks for.
+    """An item: something that an actor asks for.
 
     `places` are the privileges that it is, by entity (None: the platform); none where it is no matter of these.
     """
@@ -50,7 +50,7 @@ class AskedItem(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AskedHolding:
-    """A group or role (its URN) that an actor asks to be in, or to hold. What that gives is all beside it."""
+    """A group or role (its URN) that an actor asks to be in, or to hold. All that it gives is beside the item."""
 
     actor: Actor
     urn: str
@@ -108,7 +108,8 @@ class AskedAccess:
     def places(self) -> Mapping[str | None, tuple[str, ...]]:
         """The privileges that are missing by entity (None: the platform), by the shortest list that suffices.
 
-        What is missing on a sub-resource is given on the resource: one statement has to cover the whole question.
+        A privilege that is missing on a sub-resource is given on the resource: one statement has to cover the whole
+        question.
         """
         privileges_by_place: dict[str | None, list[str]] = defaultdict(list)
         for missing in self.decision.missing:
@@ -158,7 +159,7 @@ class AskedAccess:
 
 
 class Giver(StrEnum):
-    """What can give one person a privilege and nothing else."""
+    """The kinds of changes that can give one person a privilege and nothing else."""
 
     POLICY = "policy"
     STATEMENT = "statement"

@@ -35,7 +35,7 @@ Changes = tuple[Mapping[str, Any], ...]
 
 
 class WayKind(StrEnum):
-    """What somebody gets by a way: a policy for this alone, a place among others, or an exception from a refusal."""
+    """The kinds of ways: a policy for this alone, a place among others, or an exception from a refusal."""
 
     POLICY = "policy"
     MEMBERSHIP = "membership"

@@ -104,13 +104,13 @@ def find_smallest_way(*, item: AskedItem, by: Actor) -> AccessWay | None:
 
 
 def measure_all(item: AskedItem, proposed: Iterable[Candidate], by: Actor) -> list[AccessWay]:
-    """Return the candidates that are enough, each with all that is said of it."""
+    """Return the candidates that are enough, each with its gains, losses, proof and guardrails."""
     with ports.bind_shared_postings(fields=snapshot_store.get_current().all_tested_fields):
         return [way for candidate in proposed if (way := _measure(item, candidate, by)) is not None]
 
 
 def _measure(item: AskedItem, candidate: Candidate, by: Actor) -> AccessWay | None:
-    """Return a candidate with all that is said of it; None if it is not enough, or cannot be written."""
+    """Return a candidate with gains, losses, proof and guardrails; None if it is not enough, or cannot be written."""
     staged = stage_way(item, candidate)
     if staged is None or not staged.is_enough():
         return None
@@ -133,7 +133,7 @@ def _measure(item: AskedItem, candidate: Candidate, by: Actor) -> AccessWay | No
 
 
 def _is_concealed(item: AskedItem, by: Actor) -> bool:
-    """Whether the reader may not view something that the item is about: nothing is said of it then."""
+    """Whether the reader may not view something that the item is about: the answer is empty then."""
     urns = item.list_entities()
     with authorizer.bind_viewer(lambda: by):
         return bool(urns) and bool(authorizer.directory().find_hidden_urns(urns=urns))

@@ -13,7 +13,7 @@ VERDICTS = tuple(verdict.value for verdict in Verdict)
 
 
 class GainsOut(serializers.Serializer[Any]):
-    """What a way gives: pairs of a person and an entity, one for each privilege, and what is held on the platform."""
+    """The gains of a way: pairs of a person and an entity, one for each privilege, and privileges of the platform."""
 
     pairs = serializers.IntegerField(min_value=0)
     people = serializers.IntegerField(min_value=0)
@@ -22,7 +22,7 @@ class GainsOut(serializers.Serializer[Any]):
 
 
 class LossesOut(serializers.Serializer[Any]):
-    """What a way takes."""
+    """The losses of a way."""
 
     pairs = serializers.IntegerField(min_value=0)
     platform = serializers.IntegerField(min_value=0)

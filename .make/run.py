@@ -107,7 +107,8 @@ def _load_sample() -> None:
         call_command("bootstrap")
         say("Loading the sample catalog")
         call_command("load_catalog", str(SAMPLE))
-    say(f"{month.write_month()} requests for access in the month before today.")
+    if count := month.write_month():
+        say(f"The month before today has {count} requests for access.")
     if not settings.ASSERTIONS_FILE:
         assertions.save(text=ASSERTIONS.read_text(encoding="utf-8"), expected_version=0, by=authorizer.SYSTEM)
     if tools.has_java():

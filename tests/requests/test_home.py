@@ -53,9 +53,9 @@ def finance(company: Company) -> Company:
     return company
 
 
-def test_an_empty_house_shows_three_questions(company: Company) -> None:
+def test_somebody_who_is_new_sees_three_questions(company: Company) -> None:
     page = read(open_as("jo"), "/")
-    assert "Nothing is here yet" in page
+    assert "Nothing of your own is here yet" in page
     for address in ("/why/can?resource=", "/why/what?privilege=VIEW_ENTITY_PAGE", "/why"):
         assert f'href="{address}"' in page
     assert "To decide" not in page
@@ -66,6 +66,11 @@ def test_an_empty_house_shows_three_questions(company: Company) -> None:
     assert "Every policy that allows you something" in read(open_as("jo"), "/my/access", show="house")
     with override_settings(AUTH_POLICIES_ENABLED=False):
         assert "My requests" not in read(open_as("jo"), "/")
+    # What all users have is nobody's own; what somebody was given is.
+    store_policy("All", type="PLATFORM", privileges=["VIEW_ANALYTICS"], actors={"allUsers": True})
+    assert "Nothing of your own is here yet" in read(open_as("jo"), "/")
+    store_policy("Jo", type="PLATFORM", privileges=["VIEW_ANALYTICS"], actors={"users": [JO]})
+    assert "Nothing of your own" not in read(open_as("jo"), "/")
 
 
 def test_everybody_sees_what_they_have_through_what_and_until_when(finance: Company) -> None:

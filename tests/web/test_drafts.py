@@ -323,7 +323,7 @@ def test_what_waits_for_changes_of_a_form_is_not_replaced_by_its_own_answer():
     """With the element its timer would go, and what is changed during an answer would never be asked for."""
     texts = [file.read_text(encoding="utf-8") for file in (site_settings.BASE_DIR / "templates").rglob("*.html")]
     waiting = [tag for text in texts for tag in re.findall(r"<div[^<]*delay:\d+ms from:#[^<]*", text)]
-    assert len(waiting) == 2
+    assert len(waiting) == 3
     assert all('hx-swap="innerHTML"' in tag for tag in waiting)
 
 

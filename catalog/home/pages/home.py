@@ -43,18 +43,18 @@ def show_home(request: HttpRequest) -> HttpResponse:
     context |= {
         "name": user.name,
         "is_administrator": is_administrator,
-        "is_empty": not (is_administrator or any(context.get(name) for name in _OWN_LISTS)),
+        "is_new": not (is_administrator or context["has_own_ways"] or any(context.get(name) for name in _OWN_LISTS)),
         "questions": _list_questions(),
     }
     return render(request, "home/page.html", context)
 
 
-#: Lists of which each reader has some, unless the house is new to it.
-_OWN_LISTS = ("through", "domains", "own_requests", "owned", "decisions")
+#: Lists that are empty for somebody who is new; what all users have is not their own.
+_OWN_LISTS = ("own_requests", "owned", "decisions")
 
 
 def _list_questions() -> list[dict[str, str]]:
-    """Return the questions of a page without rows, each with the page that answers it."""
+    """Return the questions for somebody who is new, each with the page that answers it."""
     return [
         {"label": "What may I do here?", "url": reverse("why-can", query={"resource": ""}), "icon": "why"},
         {
@@ -77,6 +77,7 @@ def _build_access(reader: Reader) -> dict[str, Any]:
         "domains": rows.build_domain_rows(counts.by_domain[:LISTED]),
         "domain_count": len(counts.by_domain),
         "through": through[:LISTED],
+        "has_own_ways": any(step["kind"] != "everyone" for row in through for step in row["way"].through),
         "policies": wording.word_count(len({way.policy for way in ways}), "policy", "policies") if ways else "",
         "endings": rows.build_ending_rows(reader, endings[:LISTED]),
         "ending_count": len(endings),

@@ -67,8 +67,8 @@ def build_statement_cards(draft: DatazoneDraft, notes: FieldNotes, sentences: Se
     names = _load_form_names(statement_forms)
     cards = []
     for index, form in enumerate(statement_forms):
-        found = notes.find(f"/statements/{index}")
-        is_open = form.is_open or bool(found["errors"])
+        remarks = notes.find(f"/statements/{index}")
+        is_open = form.is_open or bool(remarks["errors"])
         fields = _build_card(draft, index, form, notes, names) if is_open else {}
         cards.append(
             {
@@ -76,7 +76,7 @@ def build_statement_cards(draft: DatazoneDraft, notes: FieldNotes, sentences: Se
                 **fields,
                 "is_open": is_open,
                 "sentence": sentences[index],
-                "lints": found["lints"],
+                "lints": remarks["lints"],
             }
         )
     return cards

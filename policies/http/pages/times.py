@@ -109,7 +109,7 @@ def format_instant(instant: datetime) -> str:
 
 
 def build_times_badge(validity: Validity, phase: Phase) -> dict[str, str] | None:
-    """Return the label and kind of a badge for what has not begun, or ends; None for what counts without an end."""
+    """Return the label and kind of a badge for what has not begun, or ends; None for what stays in effect."""
     if phase is Phase.PENDING and validity.begins is not None:
         return {
             "label": f"Begins {format_instant(validity.begins)}",

@@ -65,7 +65,7 @@ class AccessRequestOut(serializers.Serializer[Any]):
 
 
 class AccessRequestIn(strict_fields.StrictSerializer):
-    """What is asked for; the room of requests reads every member with its problems."""
+    """The request that is asked for; the room of requests reads every member with its problems."""
 
     actor = strict_fields.AnyJson(required=False, allow_null=True)
     items = strict_fields.AnyJson(required=False, allow_null=True)
@@ -181,7 +181,7 @@ class AccessRequestListView(ApiView):
 
 @signed_in
 class AccessRequestPreviewView(ApiView):
-    """What a request would be."""
+    """The request that would be made."""
 
     @api_operation(
         "requests_preview",

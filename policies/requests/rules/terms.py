@@ -80,7 +80,7 @@ class StepTerms:
 
 @dataclass(frozen=True, slots=True)
 class RuleReach:
-    """What a rule is for: any of these names, on entities that the selector covers; without names everything.
+    """The scope of a rule: any of these names, on entities that the selector covers; without names everything.
 
     `permanent` is None for all requests, else whether those for good, or those with an end, are meant.
     """

@@ -68,7 +68,7 @@ def ask(*, asked_body: AskedBody, by: Actor, channel: str, denial: GivenDenial |
 def _refuse_too_many(plan: RequestPlan, *, is_after_denial: bool) -> None:
     """Raise RequestConflict for somebody with too many unfinished requests.
 
-    Whoever hands denials on does so for many people: each of them has the bound of a person.
+    An account that hands denials on does so for many people: each of them has the bound of a person.
     """
     unfinished = SubmittedRequest.objects.filter(state__in=UNFINISHED_STATES)
     bounds = [({"actor": plan.actor.urn}, MAX_UNFINISHED), ({"by": plan.by.urn}, MAX_HANDED_ON)]

@@ -1,4 +1,4 @@
-"""What happens to a request: one line of its trail each, which is all that ever tells of it."""
+"""The trail of a request: one line for each thing that happens to it."""
 
 from django.utils import timezone
 

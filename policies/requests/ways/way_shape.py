@@ -13,7 +13,7 @@ VERDICTS = tuple(verdict.value for verdict in Verdict)
 
 
 class GainsOut(serializers.Serializer[Any]):
-    """The gains of a way: pairs of a person and an entity, one for each privilege, and privileges of the platform."""
+    """The gains of a way: pairs of a person and an entity, one for each privilege, and what is held on the platform."""
 
     pairs = serializers.IntegerField(min_value=0)
     people = serializers.IntegerField(min_value=0)

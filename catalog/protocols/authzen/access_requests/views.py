@@ -71,7 +71,7 @@ def cancel_task(request: HttpRequest, by: Actor, token: str) -> HttpResponse:
     try:
         own_requests.withdraw(urn=task.request.urn, by=by, channel=handing_in.CHANNEL, note=note)
     except RequestConflict as error:
-        raise InvalidTaskState(f"This task is {tasks.find_status(task)}: nothing of it is pending.") from error
+        raise InvalidTaskState(error.detail) from error
     return _respond(tasks.get_task(token=token, by=by), by)
 
 

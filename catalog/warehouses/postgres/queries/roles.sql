@@ -1,4 +1,4 @@
--- All roles of the cluster, people among them. What depends on a role, in any database, keeps it from being dropped.
+-- All roles of the cluster, people among them. An object that depends on a role, in any database, keeps it from being dropped.
 SELECT
     role.rolname AS role_name,
     role.rolsuper AS is_superuser,

@@ -1,4 +1,4 @@
--- What datashares show to other clusters and accounts.
+-- The content that datashares show to other clusters and accounts.
 SELECT
     current_database() AS database_name,
     shared.share_type,

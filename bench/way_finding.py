@@ -5,14 +5,16 @@ Runs in a process of its own, whose environment names the database (bench.ways).
 
 import gc
 import json
+import os
 import statistics
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import django
 
@@ -38,6 +40,10 @@ from policies.requests.ways.finding import AccessWay  # noqa: E402
 
 #: One in so many refusals is of a privilege of the platform.
 _PLATFORM_SHARE = 20
+#: Refusals between two lines of the numbers so far.
+_LINE_EVERY = 25
+#: Most refusals that are told one by one.
+_MAX_EXAMPLES = 20
 
 
 def main() -> None:
@@ -54,62 +60,94 @@ def main() -> None:
     gc.freeze()
     refusals = _list_refusals(company, count + 1)
     _write_documents(company, refusals)
-    numbers = backends.list_backends()
-    first, every = _Clock(numbers), _Clock(numbers)
-    ways: list[tuple[AccessWay, float]] = []
-    exact, reasons = 0, []
-    for number, item in enumerate(refusals):
+    findings = Findings(backends.list_backends())
+    with suppress(KeyboardInterrupt):
+        for number, item in enumerate(refusals):
+            findings.find(item, is_counted=number > 0)
+    print(json.dumps(findings.sum_up()))  # noqa: T201
+
+
+class Findings:
+    """The ways to refusals one after the other, how good they are and how long they took; interrupted, those so far."""
+
+    def __init__(self, numbers: list[int]) -> None:
+        self._first, self._every = _Clock(numbers), _Clock(numbers)
+        self._ways: list[tuple[AccessWay, float]] = []
+        self._unknown: list[str] = []
+        self._reasons: list[str] = []
+        self._refusals = self._exact = 0
+        self._loads: list[float] = []
+
+    def find(self, item: AskedAccess, *, is_counted: bool) -> None:
+        """Find the smallest way and all ways to a refusal."""
         find_first = partial(finding.find_smallest_way, item=item, by=authorizer.SYSTEM)
         find_all = partial(finding.find_ways, item=item, by=authorizer.SYSTEM)
-        smallest = first.measure(find_first, is_counted=number > 0)
-        found = every.measure(find_all, is_counted=number > 0).ways
-        if not number:
-            continue
-        ways += [(way, every.spent[-1] / max(1, len(found))) for way in found]
+        smallest, first_times = self._first.measure(find_first)
+        answer, all_times = self._every.measure(find_all)
+        if not is_counted:
+            return
+        self._first.times.append(first_times)
+        self._every.times.append(all_times)
+        self._loads.append(os.getloadavg()[0])
+        self._add(item, answer.ways, smallest, all_times.worked)
+        if self._refusals % _LINE_EVERY == 0:
+            sys.stderr.write(f"{json.dumps(self.sum_up())}\n")
+
+    def _add(self, item: AskedAccess, found: Sequence[AccessWay], smallest: AccessWay | None, worked_ms: float) -> None:
+        self._refusals += 1
+        self._ways += [(way, worked_ms / max(1, len(found))) for way in found]
+        self._unknown += [f"{way.kind} {item.request}" for way in found if _is_unknown((way, 0))]
         if any(way.is_only_this and way.gains.size == item.count_new() and not way.losses.size for way in found):
-            exact += 1
-        else:
-            kinds = [f"{way.kind}: {way.gains.size} with {way.further} further" for way in found]
-            reasons.append(f"{item.actor.urn} {item.request.requirement} {item.places}: {kinds}, {smallest}")
-    print(  # noqa: T201
-        json.dumps(
-            {
-                "refusals": len(refusals) - 1,
-                "exact": exact,
-                "ways": len(ways),
-                "unknown": sum(way.gives_only_this.verdict is Verdict.UNKNOWN for way, _ in ways),
-                "counted": sum(way.is_exact for way, _ in ways),
-                "first": first.sum_up(),
-                "all": every.sum_up(),
-                "kinds": _sum_up_kinds(ways),
-                "reasons": reasons[:5],
-            }
-        )
-    )
+            self._exact += 1
+            return
+        kinds = [f"{way.kind}: {way.gains.size} with {way.further} further" for way in found]
+        self._reasons.append(f"{item.actor.urn} {item.request.requirement} {item.places}: {kinds}, {smallest}")
+
+    def sum_up(self) -> dict[str, Any]:
+        """Return the numbers so far, as bench.ways reads them."""
+        return {
+            "refusals": self._refusals,
+            "exact": self._exact,
+            "ways": len(self._ways),
+            "unknown": sum(map(_is_unknown, self._ways)),
+            "unknown_ways": self._unknown[:_MAX_EXAMPLES],
+            "counted": sum(way.is_exact for way, _ in self._ways),
+            "first": self._first.sum_up(),
+            "all": self._every.sum_up(),
+            "kinds": _sum_up_kinds(self._ways),
+            "reasons": self._reasons[:_MAX_EXAMPLES],
+            "loads": [min(self._loads), statistics.median(self._loads), max(self._loads)],
+        }
+
+
+class _Times(NamedTuple):
+    """Milliseconds of one call, on the clock and at work."""
+
+    spent: float
+    worked: float
 
 
 class _Clock:
-    """Times of one kind of call, on the clock and at work."""
+    """Times of one kind of call."""
 
     def __init__(self, numbers: list[int]) -> None:
         self._numbers = numbers
-        self.spent: list[float] = []
-        self._worked: list[float] = []
+        self.times: list[_Times] = []
 
-    def measure(self, call: Callable[[], Any], *, is_counted: bool) -> Any:
+    def measure(self, call: Callable[[], Any]) -> tuple[Any, _Times]:
         began_work, began = backends.worked_ms(self._numbers), time.perf_counter()
         answer = call()
-        if is_counted:
-            self.spent.append((time.perf_counter() - began) * 1000)
-            self._worked.append(backends.worked_ms(self._numbers) - began_work)
-        return answer
+        spent = (time.perf_counter() - began) * 1000
+        return answer, _Times(spent, backends.worked_ms(self._numbers) - began_work)
 
     def sum_up(self) -> dict[str, float]:
+        spent, worked = [one.spent for one in self.times], [one.worked for one in self.times]
         return {
-            "median": statistics.median(self.spent),
-            "p95": statistics.quantiles(self.spent, n=20)[-1],
-            "longest": max(self.spent),
-            "work": statistics.quantiles(self._worked, n=20)[-1],
+            "median": statistics.median(spent),
+            "p95": statistics.quantiles(spent, n=20)[-1],
+            "longest": max(spent),
+            "worked_median": statistics.median(worked),
+            "worked_p95": statistics.quantiles(worked, n=20)[-1],
         }
 
 
@@ -159,6 +197,10 @@ def _draw(company: Company, dice: Random) -> Iterator[tuple[str, str, str]]:
         yield dice.choice(words.list_offered_privileges([thing.type])).name, thing.urn, person
 
 
+def _is_unknown(way: tuple[AccessWay, float]) -> bool:
+    return way[0].gives_only_this.verdict is Verdict.UNKNOWN
+
+
 def _sum_up_kinds(ways: list[tuple[AccessWay, float]]) -> dict[str, list[float]]:
     ways_by_kind: dict[str, list[tuple[AccessWay, float]]] = defaultdict(list)
     for way, spent in ways:
@@ -167,7 +209,7 @@ def _sum_up_kinds(ways: list[tuple[AccessWay, float]]) -> dict[str, list[float]]
         kind: [
             len(some),
             sum(way.gives_only_this.verdict is Verdict.YES for way, _ in some),
-            sum(way.gives_only_this.verdict is Verdict.UNKNOWN for way, _ in some),
+            sum(map(_is_unknown, some)),
             statistics.median(way.gains.size for way, _ in some),
             statistics.median(spent for _, spent in some),
         ]

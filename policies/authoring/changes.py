@@ -1,6 +1,6 @@
 """Changes of policies (`policies.changes`): a policy is put, deleted, activated, or excepts other people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -131,9 +131,10 @@ class PutPolicy(ChangeOfPolicy):
 
     def stage_policy(self, world: StagedWorld) -> None:
         """Stage the policy as the draft says it; it may name roles that changes before create."""
-        urn, draft = self.urn or policies.generate_urn(), self._complete_draft()
+        urn = self.urn or policies.generate_urn()
         policy = None if self.urn is None else world.find_policy(urn)
-        existing_urns = policy_drafts.find_references([draft]) | world.new_roles if world.new_roles else None
+        existing_urns = policy_drafts.find_references([self.draft]) | world.new_roles if world.new_roles else None
+        draft = self._complete_draft(existing_urns)
         world.policies[urn] = policies.stage_write(
             urn=urn, policy=policy, draft=draft, by=world.by, existing_urns=existing_urns
         )
@@ -158,10 +159,13 @@ class PutPolicy(ChangeOfPolicy):
         name = document.get("displayName") or document.get("name") or names.get(self.subject) or self.subject
         return f"Store the policy {name}." if name else "Store a policy."
 
-    def _complete_draft(self) -> PolicyInput:
+    def _complete_draft(self, existing_urns: Container[str] | None = None) -> PolicyInput:
+        """Return the draft with its times; `existing_urns` as in `policy_drafts.validate_columns`."""
         if self.begins is None and self.ends is None:
             return self.draft
-        draft, _ = policy_drafts.validate_draft_with_times(self.draft, begins=self.begins, ends=self.ends)
+        draft, _ = policy_drafts.validate_draft_with_times(
+            self.draft, begins=self.begins, ends=self.ends, existing_urns=existing_urns
+        )
         return draft
 
 

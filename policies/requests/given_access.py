@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from policies.authoring.services import policy_drafts
+from policies.engine.families import datazone
 from policies.engine.ports import GrantsByEntity
 from policies.engine.selectors import OWNER, Resource
 from policies.models import Membership, Policy, RequestItem, RoleAssignment
@@ -95,7 +96,7 @@ class GivenFacts:
     def _is_in_policy(self, kind: str, policy: Policy | None, value: Mapping[str, Any], actor: str) -> bool:
         is_active = policy is not None and policy.state == Policy.State.ACTIVE
         if kind == "put_policy":
-            return policy is not None and is_active and _names(policy, value["document"], actor)
+            return policy is not None and is_active and _gives(policy, value["document"], actor)
         is_excepted = policy is not None and actor in policy_drafts.list_exceptions(policy)
         # A policy that denies nobody any more needs no exceptions.
         return is_excepted or (kind == "add_exceptions" and not is_active)
@@ -107,8 +108,12 @@ class GivenFacts:
         return not is_external or actor in self.declared.get(subject, ())
 
 
-def _names(policy: Policy, document: Mapping[str, Any], actor: str) -> bool:
-    """Return whether a policy names an actor, and has the privileges that were written."""
+def _gives(policy: Policy, document: Mapping[str, Any], actor: str) -> bool:
+    """Return whether a policy still gives what was written: to the actor, or to the roles of a Datazone policy."""
+    if policy.family == datazone.NAME:
+        statements, roles = policy.document["statements"], policy.document.get("roles") or ()
+        has_roles = set(document["roles"]) <= set(roles)
+        return has_roles and all(statement in statements for statement in document["statements"])
     users = (policy.document.get("actors") or {}).get("users") or ()
     return actor in users and set(document["privileges"]) <= set(policy.document["privileges"])
 

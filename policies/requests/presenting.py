@@ -1,20 +1,29 @@
 """Requests as interfaces show them, to one reader: a blind request keeps rule, ways and approvers from its asker."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from policies.engine.model import Actor
 from policies.models import RequestStep, SubmittedRequest
 from policies.models.request import RequestState
+from policies.requests.denials import AskedBy, list_denying, list_denying_open
 from policies.requests.plan import RequestPlan
 
 RequestJson = dict[str, Any]
 
 
-def present_request(request: SubmittedRequest, *, reader: Actor) -> RequestJson:
-    """Return a stored request with its items, steps and trail, as `reader` may see it."""
-    is_hidden = request.is_blind and reader.urn in (request.by, request.actor)
+def present_requests(requests: Iterable[SubmittedRequest], *, reader: Actor) -> list[RequestJson]:
+    """Return stored requests with their items, steps and trails, as `reader` may see them."""
+    rows = list(requests)
+    denying = list_denying_open(rows, reader=reader)
+    return [_present_request(request, reader, denying) for request in rows]
+
+
+def _present_request(
+    request: SubmittedRequest, reader: Actor, denying: Mapping[tuple[str, int], Sequence[str]]
+) -> RequestJson:
+    is_hidden = _is_hidden(request, reader)
     return {
         "urn": request.urn,
         "state": request.state,
@@ -25,7 +34,7 @@ def present_request(request: SubmittedRequest, *, reader: Actor) -> RequestJson:
                 **item.document,
                 "state": item.state,
                 "ways": [] if is_hidden or item.way is None else [item.way],
-                "denied_by": [],
+                "denied_by": list(denying.get((request.urn, item.position), ())),
                 "ends": None if is_hidden and item.state == RequestState.OPEN else _format(item.ends_at),
             }
             for item in request.items.all()
@@ -35,7 +44,7 @@ def present_request(request: SubmittedRequest, *, reader: Actor) -> RequestJson:
         "ticket": request.ticket or None,
         "confirmed": request.confirmed,
         "rule": None if is_hidden else request.rule or None,
-        "steps": [] if is_hidden else [_present_step(step) for step in request.steps.all()],
+        "steps": present_steps(request, reader=reader),
         "trail": _present_trail(request, is_hidden=is_hidden),
         "created": _format(request.created_at),
         "version": request.version,
@@ -43,16 +52,29 @@ def present_request(request: SubmittedRequest, *, reader: Actor) -> RequestJson:
     }
 
 
+def present_steps(request: SubmittedRequest, *, reader: Actor) -> list[RequestJson]:
+    """Return the steps of a stored request, as `reader` may see them."""
+    return [] if _is_hidden(request, reader) else [_present_step(step) for step in request.steps.all()]
+
+
+def _is_hidden(request: SubmittedRequest, reader: Actor) -> bool:
+    """Return whether rule, ways and approvers are kept from the reader, who asked for it blindly or gets it."""
+    return bool(request.is_blind) and reader.urn in (request.by, request.actor)
+
+
 def present_plan(plan: RequestPlan) -> RequestJson:
     """Return what a request would be, with all its ways and what the form still lacks; nothing of it is stored."""
+    items = plan.asked_body.items
+    asked_items = [AskedBy(plan.actor.urn, item) for item in items]
+    denying = [[] for _ in items] if plan.is_blind else list_denying(asked_items, by=plan.by)
     return {
         "urn": None,
         "state": RequestState.OPEN.value,
         "actor": plan.actor.urn,
         "by": plan.by.urn,
         "items": [
-            {**item.document, "state": RequestState.OPEN.value, "ways": list(ways), "denied_by": []}
-            for item, ways in zip(plan.asked_body.items, plan.ways, strict=True)
+            {**item.document, "state": RequestState.OPEN.value, "ways": list(ways), "denied_by": denied_by}
+            for item, ways, denied_by in zip(items, plan.ways, denying, strict=True)
         ],
         "until": _format(plan.until),
         "reason": plan.asked_body.reason,

@@ -6,9 +6,12 @@ from typing import Any
 
 from policies.changes.applying import apply_changes
 from policies.changes.shapes import dump_changes, load_changes
+from policies.engine.families import datahub
 from policies.engine.families.datahub_fields import VALID_UNTIL
+from policies.models import Role
 from policies.pdp import authorizer
 from policies.requests.chosen_ways import WayJson
+from policies.requests.errors import RequestConflict
 from policies.requests.given_access import select_there
 
 PUT_POLICY = "put_policy"
@@ -23,13 +26,22 @@ ENDING_KINDS = frozenset({PUT_POLICY, "add_members", "assign_roles", "grant"})
 def write(way: WayJson, *, request: str, until: datetime | None, channel: str) -> dict[str, Any]:
     """Write the changes of a way, and return what was written and what takes it back, to be stored.
 
-    Raises GuardrailBroken, Conflict, Forbidden, and Invalid for what is no longer there. Whether the approver may give
-    this has been judged before: the system writes it.
+    Raises GuardrailBroken, Conflict, Forbidden, and Invalid for what is no longer there; RequestConflict where a role
+    that the way makes exists by now, since others may hold it. Whether the approver may give this has been judged
+    before: the system writes it.
     """
+    _refuse_taken_roles(way)
     changes = load_changes(set_end(way["changes"], until))
     applied = apply_changes(changes=changes, by=authorizer.SYSTEM, channel=channel, reason=request)
     inverses = None if applied.inverses is None else dump_changes(applied.inverses)
     return {"changes": dump_changes(applied.changes), "inverses": inverses}
+
+
+def _refuse_taken_roles(way: WayJson) -> None:
+    """Raise RequestConflict if a role that a way makes is stored; a renewal keeps the role that was made for it."""
+    made_urns = [change["put_role"]["urn"] for change in way["changes"] if "put_role" in change]
+    if made_urns and not way.get("is_renewal") and Role.objects.filter(urn__in=made_urns).exists():
+        raise RequestConflict("request.no_way", "The role that this way makes exists by now: choose another way.")
 
 
 def take_back(granted: Mapping[str, Any], *, actor: str, request: str, channel: str) -> None:
@@ -52,9 +64,11 @@ def _set_end(kind: str, value: Mapping[str, Any], end: str | None) -> dict[str, 
     if kind != PUT_POLICY:
         timeless = {name: member for name, member in value.items() if name != "valid_until"}
         return {**timeless, "valid_until": end} if end else timeless
-    if value.get("urn") and VALID_UNTIL not in value["document"]:
+    # DataHub's documents hold their own end; that of other families stands beside the document.
+    is_inside = value["family"] == datahub.NAME
+    holder, name = (value["document"], VALID_UNTIL) if is_inside else (value, "valid_until")
+    if value.get("urn") and name not in holder:
         # A stored policy that somebody is added to keeps its own time.
         return dict(value)
-    # DataHub's documents hold their own end.
-    document = {name: member for name, member in value["document"].items() if name != VALID_UNTIL}
-    return {**value, "document": document | ({VALID_UNTIL: end} if end else {})}
+    ended = {key: member for key, member in holder.items() if key != name} | ({name: end} if end else {})
+    return {**value, "document": ended} if is_inside else ended

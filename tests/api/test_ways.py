@@ -13,13 +13,18 @@ from policies.changes.applying import apply_changes
 from policies.changes.shapes import load_changes
 from policies.engine.proofs.verdicts import Verdict
 from policies.engine.requirements import privilege_requirement
+from policies.guardrails.services import guardrails
 from policies.identity.services import groups, roles
 from policies.models import Policy
 from policies.pdp import actor_resolution, authorizer
 from policies.pdp.access_requests import AccessRequest, ResourceRef
+from policies.requests import chosen_ways
+from policies.requests.errors import RequestInvalid
+from policies.requests.items import load_item
 from policies.requests.ways.asked_items import AskedAccess, AskedHolding
-from policies.requests.ways.candidates import WayKind
+from policies.requests.ways.candidates import Candidate, WayKind
 from policies.requests.ways.finding import AccessWay, describe_way, find_smallest_way, find_ways
+from policies.requests.ways.named import find_named_ways
 from tests.api.conftest import document_of
 from tests.catalog.conftest import said, tell
 
@@ -136,7 +141,49 @@ def test_groups_and_roles_are_asked_for_themselves() -> None:
     assert find_ways(item=nobody, by=authorizer.SYSTEM).ways == []
 
 
-def test_losses_guardrails_and_the_platform_count() -> None:
+def test_a_way_names_the_guardrails_that_it_breaks_and_one_that_is_enforced_forbids_it() -> None:
+    store("crew", {"groups": [CREW]}, ORDERS)
+    store("steward", {"roles": [READER]}, ORDERS, ITEMS)
+    store("mine", {"users": [JO]}, ITEMS, privileges=["EDIT_ENTITY_DOCS"])
+    store("no steward", {"roles": [READER]}, ITEMS, privileges=["EDIT_ENTITY_DOCS"], effect="DENY")
+
+    def guard(name: str, members: str, urn: str, mode: str) -> str:
+        on = {"filter": {"criteria": [{"field": "URN", "values": [urn]}]}}
+        rule = {"never": {"actors": {"groups": [members]}, "privileges": [TAGS], "resources": on}}
+        if not members:
+            rule = {"never": {"actors": {"users": [JO]}, "privileges": [TAGS], "resources": on}}
+        made = guardrails.create(name=name, rule=rule, mode=mode, by=authorizer.SYSTEM, channel="test")
+        return str(made.urn)
+
+    # Broken already by the group's policy; a way that puts somebody else into the group adds to it, the others do not.
+    forbidding, warning = guard("no crew", CREW, ORDERS, "enforce"), guard("not items", "", ITEMS, "warn")
+    guard("off", "", ORDERS, "off")
+    ways = found(TAGS, ORDERS)
+    broken = {kind: [(one.urn, one.mode) for one in way.guardrails] for kind, way in ways.items()}
+    assert broken == {
+        WayKind.POLICY: [],
+        WayKind.ROLE: [(warning, "warn")],
+        WayKind.MEMBERSHIP: [(forbidding, "enforce")],
+    }
+    # What is forbidden comes after what takes something away, though it gives least.
+    assert [(kind, way.losses.pairs, way.is_forbidden) for kind, way in ways.items()] == [
+        (WayKind.POLICY, 0, False),
+        (WayKind.ROLE, 1, False),
+        (WayKind.MEMBERSHIP, 0, True),
+    ]
+    described = [describe_way(way) for way in ways.values()]
+    assert [way["kind"] for way in described if chosen_ways.is_selectable(way)] == ["policy", "role"]
+    assert chosen_ways.find_way(described, ways[WayKind.ROLE].id)["kind"] == "role"
+    with pytest.raises(RequestInvalid) as refusal:
+        chosen_ways.find_way(described, ways[WayKind.MEMBERSHIP].id)
+    assert [problem.code for problem in refusal.value.problems] == ["way.unknown"]
+    # Where everything is forbidden, ways are shown, and none can be chosen.
+    guard("no policy", "", ORDERS, "enforce")
+    every = [describe_way(way) for way in found(TAGS, ORDERS).values()]
+    assert (len(every), chosen_ways.find_best(every)) == (3, None)
+
+
+def test_losses_and_the_platform_count() -> None:
     store("crew", {"groups": [CREW]}, ORDERS)
     store("mine", {"users": [JO]}, ITEMS)
     store("no crew", {"groups": [CREW]}, ITEMS, effect="DENY")
@@ -182,3 +229,32 @@ def test_pages_of_refusals_load_the_smallest_way(client: Client) -> None:
     assert 'hx-get="/why/way?privilege=MANAGE_POLICIES"' in refused.content.decode()
     other = client.get(f"/why/way?{query}&actor={ADA}")
     assert other.status_code == 403
+
+
+def test_an_existing_policy_is_reached_only_by_what_it_does_not_except() -> None:
+    store("crew", {"groups": [CREW], "roles": [READER]}, ORDERS, ITEMS)
+    policy = load_item({"policy": "urn:li:dataHubPolicy:crew"})
+    actor = actor_resolution.load_actor(urn=JO)
+
+    def kinds() -> list[str]:
+        ways = find_named_ways(item=policy, actor=actor, by=authorizer.SYSTEM, until=None).ways
+        assert all(way.gains.pairs == 2 for way in ways)
+        return sorted(way.kind.value for way in ways)
+
+    assert kinds() == ["membership", "policy", "role"]
+    apply_changes(
+        changes=load_changes([{"add_exceptions": {"policy": "urn:li:dataHubPolicy:crew", "actors": [READER]}}]),
+        by=authorizer.SYSTEM,
+        channel="test",
+    )
+    assert kinds() == ["membership", "policy"]
+    policies.set_state(urn="urn:li:dataHubPolicy:crew", state="INACTIVE", by=authorizer.SYSTEM, channel="test")
+    assert kinds() == []
+
+
+def test_an_id_is_the_same_whatever_its_reader_may_see() -> None:
+    one = {"put_policy": {"family": "datahub", "document": {"displayName": "Jo", "actors": {"users": [JO]}}}}
+    other = {"put_policy": {"family": "datahub", "document": {"displayName": JO, "actors": {"users": [JO]}}}}
+    third = {"put_policy": {"family": "datahub", "document": {"displayName": "Jo", "actors": {"users": [ADA]}}}}
+    ids = [Candidate(WayKind.POLICY, (change,)).id for change in (one, other, third)]
+    assert ids[0] == ids[1] != ids[2]

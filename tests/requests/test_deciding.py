@@ -290,6 +290,10 @@ def test_an_exception_from_a_deny_is_taken_back_at_its_end(company: Company, mov
     deny = store_policy("deny", privileges=["EDIT_ENTITY_TAGS"], effect="DENY", **everybody)
     request = ask(company["admin"], TAGS, actor=JO, until=days(3)).json()
     assert [way["kind"] for way in request["items"][0]["ways"]] == ["exception"]
+    # Only who manages policies is told which one denies it.
+    assert [get(company[name], request)["items"][0]["denied_by"] for name in ("admin", "jo", "ada")] == [[deny], [], []]
+    previewed = company["admin"].post(f"{REQUESTS}preview/", {"items": [TAGS], "actor": BOB}, format="json").json()
+    assert previewed["items"][0]["denied_by"] == [deny]
     assert act(company["ada"], request, "approve").json()["state"] == "done"
     assert may(company["admin"], JO)
     document = {**Policy.objects.get(urn=deny).document, "description": "edited meanwhile"}

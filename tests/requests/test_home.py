@@ -153,7 +153,7 @@ def test_owners_see_who_reaches_what_they_own_and_approvers_what_waits(finance: 
     assert 'href="/requests/to-decide" aria-current' not in home
     own_page = read(open_as("jo"), "/")
     assert "Waiting for a decision" in own_page
-    assert "has it, since" in own_page
+    assert "waits for" in own_page.partition("My requests")[2]
     assert ADA.rpartition(":")[2] in own_page
     assert "To decide" not in own_page
     act(finance["ada"], first, "deny", note="no")

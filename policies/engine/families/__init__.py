@@ -119,6 +119,12 @@ def load_vocabularies() -> Mapping[str, vocabulary.Vocabulary]:
     return MappingProxyType({**vocabulary_by_family, cdap.NAME: cdap.load_vocabulary()})
 
 
+def widen(privileges: Iterable[str]) -> frozenset[str]:
+    """Return these privileges and everything that they imply in their families."""
+    names = frozenset(privileges)
+    return names.union(*(family_vocabulary.widen(names) for family_vocabulary in load_vocabularies().values()))
+
+
 @cache
 def platform_privileges() -> frozenset[str]:
     """Return the names of the privileges of every family that are held on the platform and not on entities."""

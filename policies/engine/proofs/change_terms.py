@@ -20,6 +20,7 @@ from policies.engine.proofs.texts import SingleText, TextSet
 from policies.engine.proofs.verdicts import ProofContradiction
 from policies.engine.selectors import (
     GROUP_MEMBERSHIP,
+    ID,
     ONESELF,
     OWNER,
     Condition,
@@ -78,6 +79,13 @@ class ChangeTerms:
         self._wishes: list[list[int]] | None = None
         for entity in change.owned_entities:
             formula.require(-self._resource.urn.value(entity), self._resource.is_storable)
+        self._require_objects()
+
+    def _require_objects(self) -> None:
+        """Require that what has the type and object id of a known entity is this entity."""
+        for (type_name, object_id), entity in self._change.objects.items():
+            is_object = self._resource.terms(ID).value(object_id), self._resource.type.value(type_name)
+            self._formula.require(*(-literal for literal in is_object), self._resource.urn.value(entity))
 
     def applies(self, statement: Statement, side: int) -> int:
         """Return the literal of a statement that matches the question on a side."""
@@ -220,7 +228,10 @@ class ChangeTerms:
         return self._wishes
 
     def _find_question(self) -> AskedTwice | None:
-        """Return the question of the solution; None if it says of a known account what is not so, as is then known."""
+        """Return the question of the solution; None for one that cannot be: it is excluded then.
+
+        It may say of a known account what is not so, or of an entity one thing here and another there.
+        """
         numbers, holds = count(1), self._formula.holds
         privilege = self._privilege.find_text("", numbers)
         attributes = frozenset(
@@ -236,12 +247,16 @@ class ChangeTerms:
             facets = dict.fromkeys(self._fields, frozenset[str]())
             facets |= self._resource.find_facets(urn, numbers, {})
         attributes = self._conditions.share_texts(attributes, facets, numbers)
-        subresources = tuple(self._touched.find_subresources(numbers))
+        entity = Resource(urn, type_name, facets) if urn else None
+        subresources = self._touched.find_subresources(self._resource, entity, numbers)
+        if subresources is None:
+            return None
         questions = []
         for side, actor in enumerate(self._actors):
             asking = Actor(actor.urn, actor.groups, actor.roles, actor.is_active, attributes)
             resource = self._build_resource(urn, type_name, facets, side) if type_name else None
-            questions.append(Question(asking, privilege, resource, subresources))
+            touched = tuple(resource if resource and item.urn == urn else item for item in subresources)
+            questions.append(Question(asking, privilege, resource, touched))
         for (side, statement), literal in self._literals.items():
             if matches(statement, questions[side]) != holds(literal):
                 claim = "matches" if holds(literal) else "does not match"

@@ -13,11 +13,15 @@ from policies.engine.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class KnownState:
-    """Policies and grants as a snapshot, people by URN as they are, and owners that entities have in any case."""
+    """Policies and grants as a snapshot, people by URN as they are, and owners that entities have in any case.
+
+    `objects` are entities by type and object id: no other entity of the type ever has the id.
+    """
 
     snapshot: Snapshot
     people: Mapping[str, Actor]
     owners: Mapping[str, frozenset[Owner]] = field(default_factory=dict)
+    objects: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,11 @@ class KnownChange:
     def sides(self) -> tuple[KnownState, KnownState]:
         """The states, the earlier one first."""
         return self.before, self.after
+
+    @property
+    def objects(self) -> Mapping[tuple[str, str], str]:
+        """The entities of both states by type and object id."""
+        return {**self.before.objects, **self.after.objects}
 
     @property
     def tested_fields(self) -> frozenset[str]:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from itertools import chain
 
+from policies.engine import families
 from policies.engine.evaluate import decide
-from policies.engine.families import vocabulary
 from policies.engine.model import Actor, DecisionCode, Effect, Statement
 from policies.engine.proofs.change_terms import AFTER, BEFORE, AskedTwice, ChangeTerms
 from policies.engine.proofs.formula import Formula, TimeOver
@@ -48,7 +48,7 @@ class Allowance:
     def widened_places(self) -> Iterator[tuple[str | None, frozenset[str]]]:
         """The places, each with its privileges and those that they imply."""
         for entity, privileges in self.places.items():
-            yield entity, vocabulary.load_datahub().widen(privileges)
+            yield entity, families.widen(privileges)
 
 
 def find_more(before: KnownState, after: KnownState, allowance: Allowance, is_over: Callable[[], bool]) -> Proof:
@@ -67,24 +67,31 @@ def find_more(before: KnownState, after: KnownState, allowance: Allowance, is_ov
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """The statements by which somebody could gain: allows that may come to match, and denies that may cease to."""
+    """The statements by which somebody could gain: allows that may come to match, and denies that may cease to.
+
+    `limits` are allows that restricted a role together with others, and no longer do.
+    """
 
     allows: tuple[Statement, ...]
     denies: tuple[Statement, ...]
+    limits: tuple[Statement, ...] = ()
 
     @property
     def privileges(self) -> frozenset[str]:
-        return frozenset[str]().union(*(statement.privileges for statement in (*self.allows, *self.denies)))
+        statements = (*self.allows, *self.denies, *self.limits)
+        return frozenset[str]().union(*(statement.privileges for statement in statements))
 
     def limit(self, privileges: frozenset[str]) -> "_Sources":
         """Return those that list one of the privileges."""
         return _Sources(
-            tuple(statement for statement in self.allows if not statement.privileges.isdisjoint(privileges)),
-            tuple(statement for statement in self.denies if not statement.privileges.isdisjoint(privileges)),
+            *(
+                tuple(statement for statement in statements if not statement.privileges.isdisjoint(privileges))
+                for statements in (self.allows, self.denies, self.limits)
+            )
         )
 
     def __bool__(self) -> bool:
-        return bool(self.allows or self.denies)
+        return bool(self.allows or self.denies or self.limits)
 
 
 class _OtherGainSearch:
@@ -98,6 +105,7 @@ class _OtherGainSearch:
         self._changed = frozenset((*removed, *added))
         self._added_allows = _select_effect(added, Effect.ALLOW)
         self._removed_denies = _select_effect(removed, Effect.DENY)
+        self._removed_limits = tuple(statement for statement in removed if statement.restriction is not None)
         #: Removed denies in whose place there are the same ones with further exceptions, by these.
         self._excepted_tokens = _find_excepted(self._removed_denies, added)
         #: What may differ for people who are the same, since owners or the groups of accounts differ.
@@ -167,6 +175,7 @@ class _OtherGainSearch:
                     and not self._excepted_tokens.get(statement, actor.tokens).isdisjoint(actor.tokens)
                 )
             ),
+            tuple(statement for statement in self._removed_limits if _can_reach(statement.actors, actor)),
         )
 
     def _find_changed(self, was: Actor, now: Actor) -> _Sources:
@@ -180,6 +189,7 @@ class _OtherGainSearch:
         return _Sources(
             tuple(dict.fromkeys((*unchanged.allows, *_select_effect(allows, Effect.ALLOW)))),
             tuple(dict.fromkeys((*self._removed_denies, *unchanged.denies, *_select_effect(denies, Effect.DENY)))),
+            unchanged.limits,
         )
 
     # -- one person ---------------------------------------------------------------------------------------------------
@@ -255,11 +265,18 @@ class _PersonSearch:
             number = needed_number
 
     def can_differ(self) -> bool:
-        """Whether any source comes or ceases to match a question that the allowance leaves out."""
+        """Whether any source comes or ceases to match a question that the allowance leaves out.
+
+        An allow that matches already shows more, too, if it names another role of the person: each role shows its part.
+        """
+        came_tokens = self.change.after.people[self.person].tokens - self._was.tokens
+        shared = [allow for allow in self.sources.allows if not came_tokens.isdisjoint(allow.actors.tokens)]
         with Formula(self.is_over) as formula:
             terms = self._build_terms(formula, 1 if self._has_constraints() else 0)
             arrivals = self._list_arrivals(formula, terms, self.sources.allows)
-            formula.require(*arrivals, *self._list_departures(formula, terms))
+            wider = [terms.applies(allow, AFTER) for allow in shared]
+            lifted = [terms.applies(limit, BEFORE) for limit in self.sources.limits]
+            formula.require(*arrivals, *self._list_departures(formula, terms), *wider, *lifted)
             return terms.find_next() is not None
 
     def _find_gain_with(

@@ -93,7 +93,9 @@ class WorldTerms:
     # -- the solution ---------------------------------------------------------------------------------------------
 
     def find_question(self) -> Question | None:
-        """Return the question that the solution stands for, None if its actor is nobody of those it has to be among.
+        """Return the question that the solution stands for, None for one that cannot be: it is excluded then.
+
+        Its actor may be nobody of those it has to be among, or an entity carry one thing here and another there.
 
         Raises ProofContradiction if one of the translated statements matches it otherwise than the solution says.
         """
@@ -116,7 +118,9 @@ class WorldTerms:
             resource = Resource(urn, type_name, facets, self.actor.find_owners(facets[OWNER], holders))
         else:
             actor = self._share_texts(actor, {}, numbers)
-        subresources = tuple(self._touched.find_subresources(numbers))
+        subresources = self._touched.find_subresources(self.resource, resource, numbers)
+        if subresources is None:
+            return None
         question = Question(actor, privilege, resource, subresources)
         for statement, literal in self._literals.items():
             if matches(statement, question) != holds(literal):

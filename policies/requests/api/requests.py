@@ -21,7 +21,7 @@ from policies.requests.asked import read_asked
 from policies.requests.errors import RequestInvalid
 from policies.requests.items import MAX_ITEMS
 from policies.requests.plan import make_plan
-from policies.requests.presenting import present_plan, present_request
+from policies.requests.presenting import present_plan, present_requests
 from policies.requests.queries import requests
 from policies.requests.reading import get_request
 from policies.requests.services import asking, deciding, own_requests
@@ -177,7 +177,7 @@ class AccessRequestListView(ApiView):
         return _respond(requests.get_request(urn=request.urn, by=self.actor), self, status=201)
 
     def _present_rows(self, rows: Iterable[SubmittedRequest]) -> Iterable[Any]:
-        return [present_request(row, reader=self.actor) for row in rows]
+        return present_requests(rows, reader=self.actor)
 
 
 @signed_in
@@ -357,5 +357,5 @@ def _raise_problems(reader: DocumentReader) -> None:
 
 
 def _respond(request: SubmittedRequest, view: ApiView, status: int = 200) -> Response:
-    body = present_request(request, reader=view.actor)
+    (body,) = present_requests([request], reader=view.actor)
     return Response(body, status=status, headers={"ETag": f'"{request.version}"'})

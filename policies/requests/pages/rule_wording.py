@@ -26,7 +26,7 @@ UNITS: tuple[tuple[str, timedelta, str], ...] = (
 #: The clause for each end of a step that is due.
 THEN_LABELS = {
     NEXT: "the next step decides",
-    ESCALATE: "holders of MANAGE_POLICIES decide",
+    ESCALATE: "holders of Manage Policies decide",
     EXPIRE: "the request ends",
 }
 
@@ -107,7 +107,7 @@ def _describe_deciders(terms: _Terms, names: Mapping[str, str]) -> str:
     longest = _read_duration(terms.get("auto_approve_longest"))
     bound = f" up to {word_duration(longest)}" if longest else ""
     automatic = f"approved at once{bound} where the way gives only that and nothing on the platform"
-    return f"{automatic}; else {'; '.join(ordered) or 'a holder of MANAGE_POLICIES decides'}"
+    return f"{automatic}; else {'; '.join(ordered) or 'a holder of Manage Policies decides'}"
 
 
 def _describe_step(step: _Terms, names: Mapping[str, str]) -> str:

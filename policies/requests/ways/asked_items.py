@@ -1,13 +1,14 @@
-"""The items of a request: the rights that a refused question lacks, or a place in a group or a role."""
+"""Items as ways see them: the access that a refused question lacks, or a place in a group, or a role."""
 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol
 
 from policies.engine import families
-from policies.engine.families import vocabulary
+from policies.engine.families import datazone, vocabulary
 from policies.engine.model import Actor, Decision, DecisionCode, Effect, Statement
 from policies.engine.requirements import privilege_requirement
 from policies.engine.snapshot import Snapshot
@@ -22,7 +23,7 @@ _CHANGEABLE_CODES = frozenset({DecisionCode.IMPLICIT_DENY, DecisionCode.EXPLICIT
 
 
 class AskedItem(Protocol):
-    """The items that an actor asks for.
+    """An item: something that an actor asks for.
 
     `places` are the privileges that it is, by entity (None: the platform); none where it is no matter of these.
     """
@@ -51,7 +52,7 @@ class AskedItem(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AskedHolding:
-    """A group or role (its URN) that an actor asks to be in, or to hold. All that this gives is beside it."""
+    """A group or role (its URN) that an actor asks to be in, or to hold. All that it gives is beside the item."""
 
     actor: Actor
     urn: str
@@ -119,7 +120,7 @@ class AskedAccess:
     def places(self) -> Mapping[str | None, tuple[str, ...]]:
         """The privileges that are missing by entity (None: the platform), by the shortest list that suffices.
 
-        Rights that are missing on a sub-resource are given on the resource: one statement has to cover the whole
+        A privilege that is missing on a sub-resource is given on the resource: one statement has to cover the whole
         question.
         """
         privileges_by_place: dict[str | None, list[str]] = defaultdict(list)
@@ -129,11 +130,11 @@ class AskedAccess:
             privileges_by_place[entity].append(missing.privilege)
         return {entity: tuple(dict.fromkeys(names)) for entity, names in privileges_by_place.items()}
 
-    def select_places(self, *, are_granted: bool) -> Mapping[str | None, tuple[str, ...]]:
-        """Return the places with those of their privileges that grants give, or those that policies of people give."""
+    def select_places(self, giver: "Giver") -> Mapping[str | None, tuple[str, ...]]:
+        """Return the places with those of their privileges that this gives."""
         places = {}
         for entity, names in self.places.items():
-            chosen = tuple(name for name in names if _is_given_by_grants(name, entity) is are_granted)
+            chosen = tuple(name for name in names if find_giver(name, entity) is giver)
             if chosen:
                 places[entity] = chosen
         return places
@@ -153,11 +154,10 @@ class AskedAccess:
 
     def count_new(self) -> int:
         """Return how many privileges, one on each place, are new: those that are missing, and what they imply."""
-        widen = vocabulary.load_datahub().widen
         questions = [
             AccessRequest(privilege_requirement(name), ResourceRef(entity) if entity else None)
             for entity, names in self.places.items()
-            for name in sorted(widen(names))
+            for name in sorted(families.widen(names))
         ]
         decisions = authorizer.decide_staged(
             requests=[(self.actor, question) for question in questions], snapshot=snapshot_store.get_current()
@@ -165,19 +165,27 @@ class AskedAccess:
         return sum(not decision.is_allowed for decision in decisions)
 
     @property
-    def is_for_policies(self) -> bool:
-        """Whether every missing privilege is one that a policy for a person, or a grant, can name."""
-        return all(
-            _is_given_by_grants(name, entity) or _is_of_policies(name)
-            for entity, names in self.places.items()
-            for name in names
-        )
+    def is_givable(self) -> bool:
+        """Whether every missing privilege is one that a policy, a statement or a grant can give one person."""
+        return all(find_giver(name, entity) is not None for entity, names in self.places.items() for name in names)
 
 
-def _is_given_by_grants(privilege: str, entity: str | None) -> bool:
-    return entity is not None and families.is_granted([privilege])
+class Giver(StrEnum):
+    """The kinds of changes that can give one person a privilege and nothing else."""
+
+    POLICY = "policy"
+    STATEMENT = "statement"
+    GRANT = "grant"
 
 
-def _is_of_policies(privilege: str) -> bool:
-    """Whether policies that name people list this privilege: Datazone's apply to roles alone."""
-    return privilege in vocabulary.load_datahub().names or privilege in kept_settings.CUSTOM_PRIVILEGES
+def find_giver(privilege: str, entity: str | None) -> Giver | None:
+    """Return what gives a privilege on an entity (None: the platform) to one person; None: nothing does.
+
+    Statements of Datazone name objects and apply to roles, so that a role of its own comes with each.
+    """
+    if entity is not None and families.is_granted([privilege]):
+        return Giver.GRANT
+    if privilege in vocabulary.load_datahub().names or privilege in kept_settings.CUSTOM_PRIVILEGES:
+        return Giver.POLICY
+    is_action = privilege in families.load_vocabularies()[datazone.NAME].names
+    return Giver.STATEMENT if is_action and entity is not None else None

@@ -9,7 +9,6 @@ from enum import StrEnum
 from typing import Any
 
 from policies.authoring.queries import policies as policy_queries
-from policies.engine import families
 from policies.engine.families.datahub_fields import VALID_UNTIL
 from policies.engine.missing_tokens import MissingTokens, find_missing_tokens
 from policies.engine.model import Question
@@ -21,26 +20,29 @@ from policies.models.roles import ROLE_PREFIX
 from policies.pdp import authorizer, snapshot_store
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.request_sources import IDENTITY
-from policies.requests.ways.asked_items import AskedAccess, AskedHolding, AskedItem
+from policies.requests.ways import own_statements
+from policies.requests.ways.asked_items import AskedAccess, AskedHolding, AskedItem, Giver
+from policies.requests.ways.own_names import name_own
 
 #: Most groups, most roles and most ownership types of which candidates are made: each takes half a second to work out.
 MAX_TOKENS = 1
 
+#: Members of changes and documents that say when something ends, or what it is called.
+_PASSING_FIELDS = frozenset(("valid_until", VALID_UNTIL, "name", "displayName"))
+
 #: Changes as JSON, kind -> value, as `POST /api/v1/preview` takes them.
 Changes = tuple[Mapping[str, Any], ...]
 
-#: Longest name of a policy that a way makes, in characters.
-MAX_NAME_LENGTH = 255
-
 
 class WayKind(StrEnum):
-    """The gain of somebody by a way: a policy for this alone, a place among others, or an exception from a refusal."""
+    """The kinds of ways: a policy for this alone, a place among others, or an exception from a refusal."""
 
     POLICY = "policy"
     MEMBERSHIP = "membership"
     ROLE = "role"
     OWNER = "owner"
     GRANT = "grant"
+    STATEMENT = "statement"
     EXCEPTION = "exception"
     EXTERNAL_ROLE = "external_role"
 
@@ -55,19 +57,27 @@ class Candidate:
 
     @property
     def id(self) -> str:
-        """A hash of the changes without their end, the same wherever they are worked out."""
-        changes = [{kind: _drop_end(value) for kind, value in change.items()} for change in self.changes]
+        """A hash of the changes without their end, the same wherever they are worked out.
+
+        Names of what is new are no part of it: they are made of names that not everybody may read.
+        """
+        changes = [{kind: _keep_essence(value) for kind, value in change.items()} for change in self.changes]
         text = json.dumps([self.kind, changes, self.source], sort_keys=True, separators=(",", ":"))
         return f"w{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 def list_own(item: AskedItem, until: datetime | None) -> list[Candidate]:
     """Return the candidate that gives what is missing and nothing else, if policies or grants can say it."""
-    if not isinstance(item, AskedAccess) or item.denies or not item.is_for_policies:
+    if not isinstance(item, AskedAccess) or item.denies:
         return []
     changes = _build_own(item, until)
-    kind = WayKind.POLICY if any("put_policy" in change for change in changes) else WayKind.GRANT
-    return [Candidate(kind, changes)]
+    return [Candidate(_find_own_kind(item), changes)] if changes else []
+
+
+def _find_own_kind(item: AskedAccess) -> WayKind:
+    """Return the kind of what gives an item by itself: with several families that of the first of these."""
+    givers = (Giver.POLICY, WayKind.POLICY), (Giver.STATEMENT, WayKind.STATEMENT)
+    return next((kind for giver, kind in givers if item.select_places(giver)), WayKind.GRANT)
 
 
 def list_others(item: AskedItem, until: datetime | None) -> list[Candidate]:
@@ -93,22 +103,24 @@ def list_others(item: AskedItem, until: datetime | None) -> list[Candidate]:
 
 
 def _build_own(item: AskedAccess, until: datetime | None) -> Changes:
-    policies = item.select_places(are_granted=False)
-    grants = item.select_places(are_granted=True)
+    """Return the changes that give what is missing and nothing else; none where nothing can say it."""
+    if not item.is_givable:
+        return ()
+    policies, grants = item.select_places(Giver.POLICY), item.select_places(Giver.GRANT)
+    statements = own_statements.build_changes(item, until)
+    if statements is None:
+        return ()
     return (
         *(put_policy(None, _build_document(item, entity, names), until) for entity, names in policies.items()),
+        *statements,
         *(_grant(item.actor.urn, entity, names, until) for entity, names in grants.items()),
     )
 
 
 def _build_document(item: AskedAccess, entity: str | None, privileges: Sequence[str]) -> dict[str, Any]:
-    names = authorizer.load_names(urns={item.actor.urn, *([entity] if entity else [])})
-    privilege_names = ", ".join(families.display_privilege(privilege) for privilege in privileges)
-    place_name = f" on {names.get(entity, entity)}" if entity else ""
-    name = f"{privilege_names}{place_name} for {names.get(item.actor.urn, item.actor.urn)}"
     criteria = [{"field": "URN", "condition": "EQUALS", "values": [entity]}]
     return {
-        "displayName": name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…",
+        "displayName": name_own(item.actor, privileges, entity),
         "description": "",
         "type": "METADATA" if entity else "PLATFORM",
         "state": "ACTIVE",
@@ -131,9 +143,10 @@ def _grant(principal: str, entity: str | None, privileges: Sequence[str], until:
     return {"grant": value | end_of(until)}
 
 
-def _drop_end(value: Mapping[str, Any]) -> dict[str, Any]:
-    kept_fields = {name: item for name, item in value.items() if name not in ("valid_until", VALID_UNTIL)}
-    return kept_fields | ({"document": _drop_end(kept_fields["document"])} if "document" in kept_fields else {})
+def _keep_essence(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a value of a change, or a document, without its end and its name."""
+    kept_fields = {name: item for name, item in value.items() if name not in _PASSING_FIELDS}
+    return kept_fields | ({"document": _keep_essence(kept_fields["document"])} if "document" in kept_fields else {})
 
 
 def end_of(until: datetime | None) -> dict[str, str]:
@@ -188,7 +201,7 @@ def _list_exceptions(item: AskedAccess, until: datetime | None) -> list[Candidat
     if len(policies) < len(urns) or not all(_can_except(policy) for policy in policies):
         return []
     exceptions = tuple({"add_exceptions": {"policy": policy.urn, "actors": [item.actor.urn]}} for policy in policies)
-    own = _build_own(item, until) if item.is_for_policies else ()
+    own = _build_own(item, until)
     return [Candidate(WayKind.EXCEPTION, changes) for changes in (exceptions, *([(*exceptions, *own)] if own else []))]
 
 

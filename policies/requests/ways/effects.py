@@ -158,5 +158,8 @@ def list_added_breaches(verdicts: Iterable[GuardrailVerdict]) -> tuple[BrokenGua
 
 def count_gains(side: ChangeSide, platform: Sequence[PlatformAccess]) -> Gains:
     """Return one side of a net change as numbers."""
-    people = max(side.total.people, len({access.actor for access in platform}))
+    named_people = {access.actor for access in side.items}
+    further_people = {access.actor for access in platform} - named_people
+    # Where not everybody is named, whoever gains on the platform may be among the others.
+    people = side.total.people + (len(further_people) if len(named_people) == side.total.people else 0)
     return Gains(side.total.pairs, people, side.total.entities, len(platform))

@@ -47,6 +47,11 @@ class AccessWay:
         return self.is_exact and not self.further
 
     @property
+    def needs_policy(self) -> bool:
+        """Whether it makes a policy."""
+        return any("urn" not in change["put_policy"] for change in self.changes if "put_policy" in change)
+
+    @property
     def is_forbidden(self) -> bool:
         """Whether a guardrail refuses it."""
         return any(guardrail.mode == Guardrail.Mode.ENFORCE for guardrail in self.guardrails)
@@ -59,7 +64,7 @@ class AccessWay:
             self.losses.size > 0,
             not self.is_exact,
             self.gains.size,
-            self.kind is WayKind.POLICY,
+            self.needs_policy,
             self.id,
         )
 
@@ -99,13 +104,13 @@ def find_smallest_way(*, item: AskedItem, by: Actor) -> AccessWay | None:
 
 
 def measure_all(item: AskedItem, proposed: Iterable[Candidate], by: Actor) -> list[AccessWay]:
-    """Return the candidates that are enough, each with all facts about it."""
+    """Return the candidates that are enough, each with its gains, losses, proof and guardrails."""
     with ports.bind_shared_postings(fields=snapshot_store.get_current().all_tested_fields):
         return [way for candidate in proposed if (way := _measure(item, candidate, by)) is not None]
 
 
 def _measure(item: AskedItem, candidate: Candidate, by: Actor) -> AccessWay | None:
-    """Return a candidate with all facts about it; None if it is not enough, or cannot be written."""
+    """Return a candidate with gains, losses, proof and guardrails; None if it is not enough, or cannot be written."""
     staged = stage_way(item, candidate)
     if staged is None or not staged.is_enough():
         return None
@@ -128,7 +133,7 @@ def _measure(item: AskedItem, candidate: Candidate, by: Actor) -> AccessWay | No
 
 
 def _is_concealed(item: AskedItem, by: Actor) -> bool:
-    """Whether the reader may not view something that the item is about: then nothing is told."""
+    """Whether the reader may not view something that the item is about: the answer is empty then."""
     urns = item.list_entities()
     with authorizer.bind_viewer(lambda: by):
         return bool(urns) and bool(authorizer.directory().find_hidden_urns(urns=urns))
@@ -162,12 +167,16 @@ def _redact_example(proof: Proof, disclosure: PreviewDisclosure) -> Proof:
 
 
 def _list_named(way: AccessWay) -> list[str]:
-    """Return the groups, roles and stored policies that a way names beside its actor."""
-    named_urns = []
-    for change in way.changes:
-        ((_, value),) = change.items()
-        named_urns += [value[key] for key in ("group", "role", "urn", "policy") if key in value]
-    return named_urns
+    """Return the groups, roles and policies that a way names beside its actor, but for roles that it makes."""
+    named_urns = [
+        value[key]
+        for change in way.changes
+        for value in change.values()
+        for key in ("group", "role", "urn", "policy")
+        if key in value
+    ]
+    made_urns = {change["put_role"]["urn"] for change in way.changes if "put_role" in change}
+    return [urn for urn in named_urns if urn not in made_urns]
 
 
 def describe_way(way: AccessWay) -> dict[str, Any]:

@@ -8,27 +8,31 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from policies.engine import families
 from policies.engine.model import Actor
 from policies.engine.snapshot import Snapshot
 from policies.models import Policy
 from policies.models.people import GROUP_PREFIX
 from policies.models.roles import ROLE_PREFIX
-from policies.pdp import authorizer, snapshot_store
+from policies.pdp import snapshot_store
 from policies.pdp.account_turns import hold_turn
 from policies.pdp.request_facts import FactStaging
 from policies.requests.items import ItemKind, RequestedItem
 from policies.requests.request_sources import WAREHOUSE
 from policies.requests.ways.asked_items import AskedHolding
-from policies.requests.ways.candidates import MAX_NAME_LENGTH, Candidate, WayKind, list_others, put_policy
+from policies.requests.ways.candidates import Candidate, WayKind, list_others, put_policy
 from policies.requests.ways.finding import FoundWays, limit_to_reader, measure_all
+from policies.requests.ways.own_names import name_own
 
 
 @dataclass(frozen=True, slots=True)
 class AskedByName:
-    """An item that names its way; nothing is known of what it gives before the way is worked out."""
+    """An item that names its way; nothing is known of what it gives before the way is worked out.
+
+    `policy` is the URN of the policy that is to reach the actor, if that is what is asked for.
+    """
 
     actor: Actor
+    policy: str = ""
 
     @property
     def places(self) -> Mapping[str | None, tuple[str, ...]]:
@@ -45,8 +49,14 @@ class AskedByName:
         return frozenset()
 
     def is_given(self, actor: Actor, snapshot: Snapshot, stage_facts: FactStaging) -> bool:  # noqa: ARG002
-        """Whether a change gives it: each does that is proposed."""
-        return True
+        """Whether a change gives it, as each does that is proposed: a policy in force, unless it excepts the actor."""
+        if not self.policy:
+            return True
+        clauses = [statement.actors for statement in snapshot.list_statements_of({self.policy})]
+        return any(
+            not clause.tokens.isdisjoint(actor.tokens) and clause.excluded_tokens.isdisjoint(actor.tokens)
+            for clause in clauses
+        )
 
     def count_new(self) -> int:
         """Return 0."""
@@ -55,7 +65,7 @@ class AskedByName:
 
 def find_named_ways(*, item: RequestedItem, actor: Actor, by: Actor, until: datetime | None) -> FoundWays:
     """Return the ways to an item that names its way; raises Busy while the reader has another preview."""
-    asked_item = AskedByName(actor)
+    asked_item = AskedByName(actor, item.target if item.kind is ItemKind.POLICY else "")
     with hold_turn(by.urn):
         ways = measure_all(asked_item, list(_propose(item, actor, until)), by)
         return limit_to_reader(ways, asked_item, by, known_urns=[item.target])
@@ -75,13 +85,10 @@ def _propose(item: RequestedItem, actor: Actor, until: datetime | None) -> Itera
 
 
 def _build_document(item: RequestedItem, actor: Actor) -> dict[str, Any]:
-    names = authorizer.load_names(urns=[actor.urn])
     (privileges,) = item.alternatives
-    words = ", ".join(families.display_privilege(privilege) for privilege in privileges)
-    name = f"{words} for {names.get(actor.urn, actor.urn)}"
     scope = item.document["scope"]
     return {
-        "displayName": name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…",
+        "displayName": name_own(actor, privileges),
         "description": "",
         "type": "METADATA",
         "state": "ACTIVE",

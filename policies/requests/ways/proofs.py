@@ -6,7 +6,9 @@ from policies.engine.proofs.verdicts import Proof, ProofUnavailable, Verdict
 from policies.engine.selectors import EVERYONE, GROUP_MEMBERSHIP, OWNER, is_relational
 from policies.pdp import actor_resolution
 from policies.pdp.users_by_actor_clause import list_users_by_actor_tokens
+from policies.requests.ways.asked_items import Giver, find_giver
 from policies.requests.ways.effects import StagedWay
+from policies.requests.ways.own_statements import list_object_types, load_object_ids
 
 #: Seconds after which a verdict is unknown.
 MAX_SECONDS = 1.0
@@ -25,8 +27,9 @@ def prove_only_this(way: StagedWay) -> Proof:
     people_before = people | {way.item.actor.urn: way.item.actor}
     people_before |= {urn: changed.was for urn, changed in way.people.items()}
     people_after = people_before | {urn: changed.now for urn, changed in way.people.items()}
+    objects = _load_objects(way)
     before, after = (
-        KnownState(way.snapshots[side], actors, {urn: owners[side] for urn, owners in way.owners.items()})
+        KnownState(way.snapshots[side], actors, {urn: owners[side] for urn, owners in way.owners.items()}, objects)
         for side, actors in enumerate((people_before, people_after))
     )
     try:
@@ -35,6 +38,20 @@ def prove_only_this(way: StagedWay) -> Proof:
         )
     except ProofUnavailable:
         return _UNKNOWN
+
+
+def _load_objects(way: StagedWay) -> dict[tuple[str, str], str]:
+    """Return the entities that Datazone statements of the way name by object id, by each type that they have."""
+    urns = [
+        entity
+        for entity, names in way.item.places.items()
+        if entity is not None and any(find_giver(name, entity) is Giver.STATEMENT for name in names)
+    ]
+    return {
+        (type_name, entity_id.id): urn
+        for urn, entity_id in load_object_ids(urns).items()
+        for type_name in list_object_types(entity_id.type)
+    }
 
 
 def _list_others(way: StagedWay) -> list[str] | None:

@@ -16,6 +16,8 @@ _SENTENCES = {
     WayKind.MEMBERSHIP: "Members of the group {name} have it.",
     WayKind.ROLE: "Holders of the role {name} have it.",
     WayKind.OWNER: "Owners of it have it.",
+    WayKind.STATEMENT: "A Datazone statement for a role of its own gives it.",
+    WayKind.EXTERNAL_ROLE: "The external role gives it.",
     WayKind.EXCEPTION: "An exception from what denies it gives it.",
 }
 

@@ -21,7 +21,7 @@ from policies.models.request_task import MAX_TOKEN_LENGTH
 from policies.pdp import actor_resolution, authorizer, database_clock
 from policies.pdp.access_requests import AccessRequest, ResourceRef
 from policies.requests.items import RequestedItem, load_item
-from policies.requests.presenting import present_request
+from policies.requests.presenting import present_steps
 from policies.requests.queries import requests
 
 #: State of an item → status of a task. What is approved and not written yet, or waits for its source, is pending.
@@ -152,7 +152,7 @@ def _locate(name: str, *parts: str) -> str:
 
 def _describe_progress(task: RequestTask, reader: Actor) -> Mapping[str, Any]:
     """Return which step waits, and for whom as the rule names them; nothing where the reader may not see the steps."""
-    steps = present_request(task.request, reader=reader)["steps"]
+    steps = present_steps(task.request, reader=reader)
     waiting = [index for index, step in enumerate(steps) if step["state"] == RequestStep.State.WAITING]
     if not waiting:
         return {}

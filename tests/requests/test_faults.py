@@ -19,9 +19,7 @@ from policies.events import tasks as event_tasks
 from policies.identity.services import groups, users
 from policies.models import (
     Gate,
-    GroupProfile,
     Mail,
-    Membership,
     Notice,
     Policy,
     RequestTrail,
@@ -262,15 +260,6 @@ def test_without_a_mail_server_everything_is_decided_and_told_later(company: Com
     event_tasks.deliver_events()
     waiting.refresh_from_db()
     assert waiting.state == Mail.State.SENT
-
-
-def test_a_group_that_scim_takes_over_meanwhile_is_asked_of_it(company: Company) -> None:
-    groups.create(name="Synced", identifier="synced", members=[], by=authorizer.SYSTEM, channel=DOOR)
-    request = ask(company["jo"], {"group": "urn:li:corpGroup:synced"}).json()
-    GroupProfile.objects.filter(identifier="synced").update(origin=GroupProfile.Origin.EXTERNAL)
-    assert act(company["admin"], request, "approve").json()["code"] == "request.changed"
-    assert act(company["admin"], request, "approve").json()["state"] == "waiting_for_source"
-    assert not Membership.objects.filter(group__profile__identifier="synced").exists()
 
 
 def test_lists_ask_as_many_queries_for_many_requests_as_for_few(

@@ -31,7 +31,7 @@ MAX_JOB_SECONDS = 1800
 class Job:
     """A command of the environment's programs.
 
-    `seconds` is the processor time that it is expected to take: the longest begin first. `after` names a job that has
+    `seconds` is the time that it is expected to take: the longest begin first. `after` names a job that has
     to end before this one begins.
     """
 

@@ -18,7 +18,8 @@ SQLITE = {"DATABASE_URL": "", "REDIS_URL": ""}
 class Stage:
     """Tests that are chosen by marks (see `tests/runs.py`) in some of the folders, with their environment.
 
-    `is_whole`: one process runs all of them, so that they share what is dear to start.
+    `is_whole`: one process runs all of them, so that they share what is dear to start. `patience`: clock seconds for
+    one of the processor, where tests mostly wait for programs; they begin early, so that they do not run alone at last.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Stage:
     folders: tuple[str, ...] = ("tests/",)
     without: tuple[str, ...] = ()
     is_whole: bool = False
+    patience: float = 1.0
 
     def list_files(self) -> list[str]:
         """Return the files in which the stage looks for its tests."""
@@ -60,7 +62,7 @@ def list_stages(depth: Depth, servers: Mapping[str, str]) -> list[Stage]:
     told = usual if depth.is_all or not servers else f"{usual} and (not database or sqlite or both and not spared)"
     stages = [
         Stage("spark", f"{usual} and not own_spark", SQLITE, ("tests/spark/",), is_whole=True),
-        Stage("own-spark", f"{usual} and own_spark", SQLITE, ("tests/spark/",)),
+        Stage("own-spark", f"{usual} and own_spark", SQLITE, ("tests/spark/",), patience=3.0),
         Stage("sqlite", told, SQLITE, without=APART),
     ]
     if servers:
@@ -87,7 +89,13 @@ def list_jobs(stage: Stage, depth: Depth, record: Record) -> Iterator[Job]:
         # Tests of the clients that are left out still have their files read.
         command = ["python", "-m", "pytest", "-q", "-p", "no:xdist", "-m", stage.marks, *files]
         variables = {**depth.variables, "TEST_RECORDS": str(RECORDS / stage.name), **stage.variables}
-        yield Job(name, tuple(command), variables, total, after="class archive" if "spark" in stage.name else "")
+        yield Job(
+            name,
+            tuple(command),
+            variables,
+            total * stage.patience,
+            after="class archive" if "spark" in stage.name else "",
+        )
 
 
 def forget_records(folder: Path = RECORDS) -> None:

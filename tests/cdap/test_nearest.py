@@ -147,7 +147,7 @@ def test_the_page_does_not_say_that_a_hidden_entity_is_there_cd_22(jo, client_of
 def test_a_grant_that_decided_links_to_no_policy(jo, client_of):
     client_of("boss", "MANAGE_POLICIES")
     answer = browser("boss").get("/why", {"actor": "jo", "privilege": "WRITE", "resource": CLICKS}).context["answer"]
-    assert [row["url"] for row in answer["reasons"]] == [""]
+    assert [row["way"].policy_url for row in answer["reasons"]] == [""]
     assert INSTANCE not in str(answer["reasons"])
 
 

@@ -40,8 +40,8 @@ def test_why_names_the_deny_that_decides_and_not_twice(browse, writers, write):
     assert reason["reason"].policy == denying.urn
     assert denying.urn not in {row["near"].policy for row in page.context["answer"]["nearest"]}
     text = words(page)
-    assert "Denied by" in text
-    assert "Hands off Deny" in text
+    assert "Denied by Hands off" in text
+    assert "Deny Otto Outsider is named." in text
     assert "It denies this, and a deny wins over every allow." in text
     output = io.StringIO()
     with pytest.raises(SystemExit):

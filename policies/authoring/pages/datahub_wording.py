@@ -44,7 +44,7 @@ def describe_policy(document: PolicyDocument) -> str:
     """Return the sentence for a document; for one with missing parts, the choices that are left."""
     sentence = _PolicySentence(authorizer.load_names(urns=_sentence_urns(document)))
     if missing_parts := sentence.list_missing_parts(document):
-        text = f"Not finished: choose {wording.join_words(missing_parts, 'and')}."
+        text = f"Not finished: choose {wording.join_words(missing_parts, 'and')}.{sentence.describe_chosen(document)}"
     else:
         text = sentence.describe_deny(document) if is_deny(document) else sentence.describe_allow(document)
     state_sentence = _STATE_SENTENCES.get(document.get("state") or "", "")
@@ -101,6 +101,17 @@ class _PolicySentence:
         criteria = [] if document.get("type") == datahub.PLATFORM else effective_criteria(document)
         nouns = dict.fromkeys(_find_noun(item) for item in criteria if _lacks_values(item))
         return [*parts, *(f"at least one {noun}" for noun in nouns)]
+
+    def describe_chosen(self, document: PolicyDocument) -> str:
+        """Return the sentence about the choices of an unfinished policy; '' while a criterion lacks its values."""
+        is_on_platform, criteria = document.get("type") == datahub.PLATFORM, effective_criteria(document)
+        if not is_on_platform and any(map(_lacks_values, criteria)):
+            return ""
+        if not (is_on_platform or criteria or document.get("privileges")):
+            return ""
+        scope = f"{self._describe_resources(document)}{self._describe_constraints(document, 'every')}"
+        chosen = f"{self._join_privileges(document, 'and')} {scope}".strip()
+        return f" So far: {chosen}."
 
     def describe_allow(self, document: PolicyDocument) -> str:
         """Return the sentence of a policy that allows: who may do what on what."""

@@ -23,6 +23,7 @@ _CHANGE_CHANNELS = {
     "oidc": "Sign-in with an identity provider",
     "preview": "Preview",
     "reports": "Reports",
+    "requests": "Requests for access",
     "watch": "Watch over sign-ins and refusals",
 }
 

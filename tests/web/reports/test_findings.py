@@ -183,7 +183,7 @@ def test_what_was_decided_stays_on_the_page(browse, found):
     admin.post(address, {"what": "accept", "note": "He says so.", "until": "2099-12-31"})
     admin.post(address, {"what": "reopen"})
     text = words(admin.get(address))
-    for said in ("Assigned to Otto Outsider by Ada Admin at", "Otto knows.", "He says so.", "until 2099-12-31"):
+    for said in ("Assigned to Otto Outsider by Ada Admin at", "Otto knows.", "He says so.", "until 31 Dec 2099"):
         assert said in text
     answer = admin.post(address, {"what": "accept", "note": "x", "until": "2001-01-01"})
     assert answer.status_code == 422

@@ -1,7 +1,7 @@
 """Rows of Home and My access: ways, what ends, what somebody owns, and what ends in the house."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -37,12 +37,12 @@ class Reader:
 
     actor: Actor
     viewer: AnswerViewer
-    now: datetime = field(default_factory=timezone.now)
+    now: datetime
 
     @classmethod
     def from_actor(cls, actor: Actor) -> "Reader":
         """Return the reader for an actor."""
-        return cls(actor, AnswerViewer.from_actor(actor))
+        return cls(actor, AnswerViewer.from_actor(actor), timezone.now())
 
     @property
     def soon(self) -> datetime:

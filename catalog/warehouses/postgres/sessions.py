@@ -9,7 +9,7 @@ import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from threading import Timer
+from threading import Event, Timer
 from typing import Any
 
 import psycopg
@@ -83,14 +83,14 @@ def open_session(dsn: str, *, seconds: float) -> Iterator[Connection]:
         raise ConnectorProblem(_describe_refusal(str(error), address)) from None
     # A server that hangs answers no timeout of its own: what ends it is the end of the connection.
     handle = socket.socket(fileno=os.dup(connection.fileno()))
-    cut = Timer(seconds, _cut, [handle])
+    is_cut = Event()
+    cut = Timer(seconds, _cut, [handle, is_cut])
     cut.daemon = True
     cut.start()
     try:
         yield connection
     except psycopg.Error as error:
-        is_late = not cut.is_alive()
-        raise ConnectorProblem(_describe_failure(error, address, seconds=seconds, is_late=is_late)) from None
+        raise ConnectorProblem(_describe_failure(error, address, seconds=seconds, is_late=is_cut.is_set())) from None
     finally:
         cut.cancel()
         with suppress(psycopg.Error, OSError):
@@ -105,7 +105,9 @@ def set_limits(connection: Connection, *, seconds: float) -> None:
         connection.execute("SELECT pg_catalog.set_config(%s, %s, true)", (name, value))
 
 
-def _cut(handle: socket.socket) -> None:
+def _cut(handle: socket.socket, is_cut: Event) -> None:
+    # Before the connection ends: who waits for it asks why at once.
+    is_cut.set()
     with suppress(OSError):
         handle.shutdown(socket.SHUT_RDWR)
 

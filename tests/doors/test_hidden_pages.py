@@ -167,10 +167,10 @@ MANAGING = {
 _OWN = {"X-Request-ID", "Date", "Expires", "traceparent", "Server-Timing", "Content-Security-Policy", "Set-Cookie"}
 #: The signed ticket of a draft, which names the address of its form and the time.
 _TICKET = re.compile(r'value="[\w-]+:[\w-]+:[\w-]{43}"')
-#: Tokens against forged requests, ids of requests, and the age of the policies.
+#: Tokens against forged requests, ids of requests, the age of the policies, and the time that stands on paper.
 _VARYING = re.compile(
     r"(?<![A-Za-z0-9])"
-    r"(?:[A-Za-z0-9]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9.]+ seconds ago)"
+    r"(?:[A-Za-z0-9]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9.]+ seconds ago|Printed [^<]+ UTC)"
     r"(?![A-Za-z0-9])"
 )
 

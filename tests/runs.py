@@ -126,15 +126,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def draw_cases(items: list[pytest.Item], seed: str) -> set[pytest.Item]:
-    """Return the items without those cases of tests marked `drawn` whose turn comes in another run."""
-    families: dict[tuple[str, int], list[pytest.Item]] = defaultdict(list)
+    """Return the items without those cases marked `drawn` whose turn comes in another run.
+
+    The cases are those of one test; of a family with a name they are the modules, or the tests, that name it.
+    """
+    families: dict[tuple[str, int], dict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         mark = item.get_closest_marker("drawn")
         if mark and not item.get_closest_marker("deep"):
-            families[item.nodeid.partition("[")[0], mark.args[0]].append(item)
+            parts, family = (*mark.args, "")[:2]
+            test = item.nodeid.partition("[")[0]
+            case = item.nodeid if not family else test if mark in item.own_markers else test.partition("::")[0]
+            families[family or test, parts][case].append(item)
     found = set(items)
     for (name, parts), cases in families.items():
-        found -= set(cases) - set(depth.draw_part(cases, parts=parts, seed=f"{seed} {name}"))
+        for case in set(cases) - set(depth.draw_part(list(cases), parts=parts, seed=f"{seed} {name}")):
+            found -= set(cases[case])
     return found
 
 

@@ -67,6 +67,7 @@ def _killed_while_reading(site: Site) -> str | None:
     return None
 
 
+@pytest.mark.drawn(2, "Redis")
 def test_redis_is_away(site: Site, facts: dict[str, int]) -> None:
     with watched(site, facts=facts, seed=3) as record:
         sleep(AROUND)
@@ -81,6 +82,7 @@ def test_redis_is_away(site: Site, facts: dict[str, int]) -> None:
 AWAY_SECONDS = 5.0
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGQUIT], ids=["in order", "without a farewell"])
 def test_postgresql_is_restarted(site: Site, facts: dict[str, int], sign: signal.Signals) -> None:
     with watched(site, facts=facts, seed=4) as record:

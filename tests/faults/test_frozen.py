@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from statistics import median
 from time import monotonic, sleep
 
+import pytest
+
 from tests.faults import worlds
 from tests.faults.judging import OLDEST
 from tests.faults.sites import LOOKS, REQUEST_SECONDS, Caller, Site
@@ -140,6 +142,7 @@ def _is_answered(caller: Caller) -> bool:
     return is_answered
 
 
+@pytest.mark.drawn(2, "Redis")
 def test_redis_is_stopped(site: Site, facts: dict[str, int]) -> None:
     with watched(site, facts=facts, seed=6) as record, examined(site) as health:
         sleep(AROUND)

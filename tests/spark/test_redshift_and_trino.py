@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
 from tests.spark.test_vendor_forms import GOLDEN, read_export
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.drawn(2, "findings of vendors")]
 
 DATASETS = {
     "redshift": ("dev.shop.orders", "dev.shop.sales", "dev.hr.people", "dev.lake.clicks"),

@@ -80,6 +80,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.own_spark("is a cluster")
 @pytest.mark.parametrize("program", ["", str(SPARK / "bin" / "spark-submit")], ids=["started here", "spark-submit"])
 def test_a_report_counts_the_same_on_two_workers(

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.usage_world import Tables, UsageCases
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.drawn(2, "usage")]
 
 HEADER = "object_type|object|privilege|grantee_type|grantee\n"
 FIRST_USE = "2025-01-01,nobody,,db.s.a,SELECT\n"

@@ -16,7 +16,7 @@ from catalog.warehouses.grant_facts import role_key
 from tests.spark.drift_world import PII, World, dataset, interpreted, role, user
 from tests.spark.test_vendor_forms import read_export
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.drawn(2, "findings of vendors")]
 
 GOLDEN = Path(__file__).with_name("golden_exports")
 

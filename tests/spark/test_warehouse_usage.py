@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.spark.drift_world import PII, World, dataset, group, role, user
 from tests.spark.usage_world import Tables, UsageCases
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.drawn(2, "usage")]
 
 GRANTS = """
 object_type | object | privilege | grantee_type | grantee

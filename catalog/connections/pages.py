@@ -76,7 +76,7 @@ def show_connection(request: HttpRequest, name: str) -> HttpResponse:
         "change_columns": build_columns("Proposed", "State", "Statements", numbers=["Statements"]),
         "page": page,
         "rows": [_build_snapshot_row(snapshot, people[snapshot.requested_by]) for snapshot in page],
-        "columns": build_columns("Asked for", "By", "State", "Rows", numbers=["Rows"]),
+        "columns": build_columns("Requested", "By", "State", "Rows", numbers=["Rows"]),
         "take_url": reverse("connection-snapshot", args=[name]),
         "breadcrumbs": SECTION.breadcrumbs(name),
         **(_build_progress(state.last) if is_under_way else {}),

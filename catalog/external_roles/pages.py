@@ -38,7 +38,7 @@ _EDIT_REQUIREMENT = any_of_requirement([["EDIT_ENTITY"]])
 _CREATE_REQUIREMENT = any_of_requirement([["CREATE_ENTITY"], ["EDIT_ENTITY"]])
 
 _COLUMNS = list_and_form_pages.build_columns(
-    "Role", "Description", "Access type", "Held by", "Opens", numbers=["Opens"]
+    "Role", "Description", "Access type", "Held by", "Gives access to", numbers=["Gives access to"]
 )
 
 

@@ -34,6 +34,14 @@
     if (text) one("#announcer").textContent = text;
   };
 
+  // ---- menus ----
+
+  // In a narrow window the menu of the settings would fill the first screen; without this it stays open there, too.
+  const narrow = matchMedia("(width < 48rem)");
+  const fold = () => document.querySelectorAll("[data-folds-narrow]").forEach((menu) => { menu.open = !narrow.matches; });
+  narrow.addEventListener("change", fold);
+  fold();
+
   // ---- the dialog ----
 
   const dialog = one("#dialog");

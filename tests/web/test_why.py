@@ -59,7 +59,7 @@ def test_a_deny_names_what_came_closest_and_who_could_change_it(browse, world, o
     policies = [row["near"].policy.rpartition(":")[2] for row in nearest]
     assert policies == ["editor-metadata-policy", "asset-owners-metadata-policy", "1"], "administrators come last"
     assert "Nothing allows it." in text
-    assert "Came closest" in text
+    assert "Policies that almost allow it" in text
     assert "Admin or DataHub can change that." in text
 
 

@@ -65,7 +65,7 @@ class FindingFilterForm(forms.Form):
 
     q = forms.CharField(label="Search", required=False, max_length=512, widget=forms.SearchInput)
     state = forms.ChoiceField(
-        label="State", required=False, choices=[("", "Waiting"), ("ANY", "Any"), *Finding.State.choices]
+        label="State", required=False, choices=[("", "Open or assigned"), ("ANY", "Any"), *Finding.State.choices]
     )
     severity = forms.ChoiceField(label="Severity", required=False, choices=[("", "Any"), *Finding.Severity.choices])
     type = forms.CharField(label="What is wrong", required=False, max_length=64, widget=forms.Select)

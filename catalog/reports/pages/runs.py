@@ -48,7 +48,7 @@ def list_reports(request: HttpRequest) -> HttpResponse:
         form=RunFilterForm(request.GET),
         query=report_rows.list_reports,
         build_rows=lambda runs: _build_rows(runs, viewer),
-        columns=build_columns("Report", "Status", "Asked for", "By", "Took", numbers=["Took"]),
+        columns=build_columns("Report", "Status", "Requested", "By", "Took", numbers=["Took"]),
         # A function, since the fragment does not need it.
         kinds=_build_kind_rows,
         kind_columns=build_columns("Report", "Last run", "Last results", "Actions"),
@@ -170,7 +170,7 @@ def _progress_context(run: Report) -> dict[str, Any]:
         "done": f"{run.done:,}" if run.done else "",
         "total": f"{run.total:,}",
         "percent": min(100 * run.done // run.total, 100) if run.total else None,
-        "elapsed": f"Asked for {layout.relative_time(run.requested_at)}." if is_waiting else f"Running for {duration}.",
+        "elapsed": f"Requested {layout.relative_time(run.requested_at)}." if is_waiting else f"Running for {duration}.",
         "log": run.log,
     }
 

@@ -33,7 +33,7 @@ def show_status(request: HttpRequest) -> HttpResponse:
         "facts": [
             {"label": "Policy version", "value": stored_version},
             {"label": "Active policies", "value": f"{checks[0].count:,}", "url": f"{reverse('policies')}?state=ACTIVE"},
-            {"label": "Workers compare", "value": f"every {settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS} seconds"},
+            {"label": "Policies refresh", "value": f"every {settings.POLICY_CACHE_REFRESH_INTERVAL_SECONDS} seconds"},
             {"label": "View authorization", "value": "on" if settings.VIEW_AUTHORIZATION_ENABLED else "off"},
         ],
         "rows": _process_rows(process_registry.list_web_processes(), stored_version),

@@ -82,7 +82,7 @@ def _render_explanation(explanation: Explanation, urn: str, privilege: str, reso
     for reason in explanation.reasons:
         yield f"- {reason.name} ({reason.policy}), {reason.effect}: {reason.explanation}"
     if explanation.near_misses:
-        yield "Came closest:"
+        yield "Policies that almost allow it:"
     for near_miss in explanation.near_misses:
         yield from _render_near_miss(near_miss)
     yield f"Answered from policies at version {explanation.decision.version}."

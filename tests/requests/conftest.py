@@ -21,6 +21,9 @@ FINANCE = "urn:li:domain:finance"
 REQUESTS = "/api/v1/requests/"
 RULES = "/api/v1/approval-rules/"
 
+#: Clients by the names of the people of `company`.
+Company = dict[str, APIClient]
+
 TAGS = {"privilege": "EDIT_ENTITY_TAGS", "resource": {"urn": ORDERS}}
 
 
@@ -58,6 +61,21 @@ def ask(client: APIClient, *items: dict[str, Any], **members: Any) -> Any:
 def act(client: APIClient, request: dict[str, Any], action: str, **members: Any) -> Any:
     """Approve, deny, withdraw, comment, hand over or renew."""
     return client.post(f"{REQUESTS}{request['urn']}/{action}/", members, format="json")
+
+
+def get(client: APIClient, request: dict[str, Any]) -> dict[str, Any]:
+    """Return a request as it is now."""
+    answer = client.get(f"{REQUESTS}{request['urn']}/")
+    assert answer.status_code == 200, answer.content
+    return dict(answer.json())
+
+
+def may(client: APIClient, actor: str, privilege: str = "EDIT_ENTITY_TAGS", urn: str | None = ORDERS) -> bool:
+    """Return whether somebody may use a privilege on an entity, or on the platform without one."""
+    body = {"actor": actor, "privilege": privilege} | ({"resource": {"urn": urn}} if urn else {})
+    answer = client.post("/api/v1/authorize", body, format="json")
+    assert answer.status_code == 200, answer.content
+    return bool(answer.json()["decision"] == "ALLOW")
 
 
 @pytest.fixture

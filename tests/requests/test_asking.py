@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from django.test import override_settings
-from rest_framework.test import APIClient
 
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
@@ -25,14 +24,13 @@ from tests.requests.conftest import (
     ORDERS,
     REQUESTS,
     TAGS,
+    Company,
     act,
     ask,
     days,
     own,
     step,
 )
-
-Company = dict[str, APIClient]
 
 
 def codes(answer: Any) -> set[str]:

@@ -20,9 +20,7 @@ from policies.models import Policy, RequestTask, RequestTrail, SubmittedRequest
 from policies.pdp import authorizer
 from policies.requests.tasks import forget_request_tasks
 from tests.api.conftest import make_client, store_policy
-from tests.requests.conftest import ADA, BOB, JO, ORDERS, REQUESTS, RULES, act, days
-
-Company = dict[str, APIClient]
+from tests.requests.conftest import ADA, BOB, JO, ORDERS, REQUESTS, RULES, Company, act, days
 
 EVALUATION, EVALUATIONS, SUBMISSIONS = "/access/v1/evaluation", "/access/v1/evaluations", "/access/v1/requests"
 TYPE = "urn:openid:authzen:access-request:error:"

@@ -31,14 +31,16 @@ from tests.requests.conftest import (
     ORDERS,
     REQUESTS,
     TAGS,
+    Company,
     act,
     ask,
     days,
+    get,
+    may,
     own,
     step,
 )
 
-Company = dict[str, APIClient]
 MakeRule = Callable[..., dict[str, Any]]
 
 DOCS = {"privilege": "EDIT_ENTITY_DOCS", "resource": {"urn": ORDERS}}
@@ -48,19 +50,6 @@ ITEM_TAGS = {"privilege": "EDIT_ENTITY_TAGS", "resource": {"urn": ITEMS}}
 @pytest.fixture
 def move(monkeypatch: pytest.MonkeyPatch) -> Move:
     return move_clocks(monkeypatch)
-
-
-def may(client: APIClient, actor: str, privilege: str = "EDIT_ENTITY_TAGS", urn: str | None = ORDERS) -> bool:
-    body = {"actor": actor, "privilege": privilege} | ({"resource": {"urn": urn}} if urn else {})
-    answer = client.post("/api/v1/authorize", body, format="json")
-    assert answer.status_code == 200, answer.content
-    return bool(answer.json()["decision"] == "ALLOW")
-
-
-def get(client: APIClient, request: dict[str, Any]) -> dict[str, Any]:
-    answer = client.get(f"{REQUESTS}{request['urn']}/")
-    assert answer.status_code == 200, answer.content
-    return dict(answer.json())
 
 
 def states(request: dict[str, Any]) -> list[str]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
-from rest_framework.test import APIClient
 
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
@@ -30,14 +29,15 @@ from tests.requests.conftest import (
     ORDERS,
     REQUESTS,
     TAGS,
+    Company,
     act,
     ask,
     days,
+    get,
+    may,
     own,
     step,
 )
-
-Company = dict[str, APIClient]
 
 
 @pytest.fixture
@@ -45,19 +45,8 @@ def move(monkeypatch: pytest.MonkeyPatch) -> Move:
     return move_clocks(monkeypatch)
 
 
-def may(client: APIClient, actor: str, privilege: str = "EDIT_ENTITY_TAGS", urn: str = ORDERS) -> bool:
-    body = {"actor": actor, "privilege": privilege, "resource": {"urn": urn}}
-    answer = client.post("/api/v1/authorize", body, format="json")
-    assert answer.status_code == 200, answer.content
-    return bool(answer.json()["decision"] == "ALLOW")
-
-
 def whats(request: dict[str, Any]) -> list[str]:
     return [line["what"] for line in request["trail"]]
-
-
-def get(client: APIClient, request: dict[str, Any]) -> dict[str, Any]:
-    return dict(client.get(f"{REQUESTS}{request['urn']}/").json())
 
 
 def test_what_the_owner_approves_is_written_and_ends_by_itself(company: Company, move: Move) -> None:

@@ -9,7 +9,6 @@ import pytest
 from django.core import signing
 from django.test import Client, override_settings
 from django.urls import reverse
-from rest_framework.test import APIClient
 
 from policies.authoring.services import policies
 from policies.authoring.services.policy_drafts import PolicyInput
@@ -19,9 +18,7 @@ from policies.models import Notice, RequestDecision, SubmittedRequest, User
 from policies.pdp import authorizer
 from policies.requests.decision_links import MAX_AGE, build_path
 from tests.api.conftest import document_of, store_policy
-from tests.requests.conftest import ADA, BOB, CREW, EVE, ITEMS, JO, ORDERS, TAGS, ask, days, step
-
-Company = dict[str, APIClient]
+from tests.requests.conftest import ADA, BOB, CREW, EVE, ITEMS, JO, ORDERS, TAGS, Company, ask, days, step
 
 LIST = "/requests/to-decide"
 TOGETHER = "/requests/together"

@@ -43,14 +43,14 @@ from tests.requests.conftest import (
     ORDERS,
     REQUESTS,
     TAGS,
+    Company,
     act,
     ask,
     days,
+    get,
     own,
     step,
 )
-
-Company = dict[str, APIClient]
 
 DOOR = "test"
 #: Privileges of which each is asked for once, so that no request hinders another one.
@@ -90,10 +90,6 @@ def run_at_once(*calls: Callable[[], Any]) -> list[Any]:
 
     with ThreadPoolExecutor(len(calls)) as pool:
         return list(pool.map(run, calls))
-
-
-def get(client: APIClient, request: dict[str, Any]) -> dict[str, Any]:
-    return dict(client.get(f"{REQUESTS}{request['urn']}/").json())
 
 
 def check_told_once(request: dict[str, Any], granted: int) -> None:

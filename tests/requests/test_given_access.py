@@ -26,9 +26,7 @@ from tests.api.conftest import store_policy
 from tests.catalog.conftest import said, tell
 from tests.cdap.conftest import register
 from tests.clocks import Move, move_clocks
-from tests.requests.conftest import ADA, ADMIN, CREW, EVE, JO, ORDERS, REQUESTS, TAGS, act, ask, days, own
-
-Company = dict[str, APIClient]
+from tests.requests.conftest import ADA, ADMIN, CREW, EVE, JO, ORDERS, REQUESTS, TAGS, Company, act, ask, days, get, own
 
 ANALYST = "urn:li:role:analyst"
 EXTERNAL = {"external_role": ANALYST}
@@ -47,10 +45,6 @@ def analyst(company: Company) -> Company:
     properties = {"name": "analyst", "type": "READ", "requestUrl": LINK}
     tell(said(ANALYST, "roleProperties", properties), own(ANALYST, ADA))
     return company
-
-
-def get(client: APIClient, request: dict[str, Any]) -> dict[str, Any]:
-    return dict(client.get(f"{REQUESTS}{request['urn']}/").json())
 
 
 def load(urn: str) -> Actor:

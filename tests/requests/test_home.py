@@ -8,7 +8,6 @@ from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
-from rest_framework.test import APIClient
 
 from catalog.home.services import visits
 from catalog.models import Finding
@@ -20,9 +19,7 @@ from policies.pdp import authorizer
 from policies.writes.timed_holders import TimedHolder
 from tests.api.conftest import store_policy
 from tests.catalog.conftest import said, tell
-from tests.requests.conftest import ADA, BOB, CREW, FINANCE, ITEMS, JO, ORDERS, TAGS, act, ask, days, own
-
-Company = dict[str, APIClient]
+from tests.requests.conftest import ADA, BOB, CREW, FINANCE, ITEMS, JO, ORDERS, TAGS, Company, act, ask, days, own
 
 
 def open_as(name: str) -> Client:

@@ -5,12 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client, override_settings
 from django.urls import reverse
-from rest_framework.test import APIClient
 
 from policies.models import SubmittedRequest, User
-from tests.requests.conftest import ADA, JO, ORDERS, TAGS, ask
-
-Company = dict[str, APIClient]
+from tests.requests.conftest import ADA, JO, ORDERS, TAGS, Company, ask
 
 
 @pytest.fixture

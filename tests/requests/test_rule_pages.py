@@ -5,14 +5,11 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
-from rest_framework.test import APIClient
 
 from policies.models import ApprovalRule, ChangeEvent, User, Verb
 from policies.requests.rules.terms import TERM_FIELDS
-from tests.requests.conftest import ADA, CREW, ORDERS, TAGS, ask, days
+from tests.requests.conftest import ADA, CREW, ORDERS, TAGS, Company, ask, days
 from tests.web.policies.writing import Builder
-
-Company = dict[str, APIClient]
 
 BASE = "/settings/permissions/approval-rules"
 

@@ -1,5 +1,6 @@
 """Changes of CDAP grants (`policies.changes`): privileges on an entity or pattern are granted and revoked."""
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -72,9 +73,9 @@ class PrivilegeChange(Change):
         """Return a problem of the only request with its place."""
         return replace(problem, pointer=problem.pointer.removeprefix(_INDEX))
 
+    @abstractmethod
     def build_request(self, reason: str = "") -> GrantRequest:
         """Return the change as services take it."""
-        raise NotImplementedError
 
     def load_held(self) -> tuple[str, ...]:
         """Return those of the privileges that the principal has on the entity now."""

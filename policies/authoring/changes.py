@@ -1,5 +1,6 @@
 """Changes of policies (`policies.changes`): a policy is put, deleted, activated, or excepts other people."""
 
+from abc import abstractmethod
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -67,9 +68,9 @@ class ChangeOfPolicy(Change):
         authorizer.require(by=world.by, any_of=MANAGE_POLICIES)
         self.stage_policy(world)
 
+    @abstractmethod
     def stage_policy(self, world: StagedWorld) -> None:
         """Stage the change for somebody who may manage policies."""
-        raise NotImplementedError
 
     def locate(self, problem: Problem) -> Problem:
         """Return a problem of a draft with its place: in the document, but for those of what stands beside it."""
@@ -262,9 +263,9 @@ class ExceptionChange(ChangeOfPolicy):
         """The URN of the policy."""
         return self.policy
 
+    @abstractmethod
     def build_draft(self, policy: Policy) -> PolicyInput:
         """Return the policy with its other exceptions."""
-        raise NotImplementedError
 
     def stage_policy(self, world: StagedWorld) -> None:
         """Stage the policy with its other exceptions."""

@@ -3,6 +3,7 @@
 An editor of guardrails or of approval rules states its draft, its buttons and its service.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
@@ -26,7 +27,7 @@ Draft = TypeVar("Draft")
 Row = TypeVar("Row", bound=Model)
 
 
-class DraftEditor(View, Generic[Draft, Row]):
+class DraftEditor(View, ABC, Generic[Draft, Row]):
     """One request of an editor: the row to be replaced (None: a new one), and the result of trying to save.
 
     `version` is the one that the edit started from. `refusal` is a sentence where storing was refused as a whole.
@@ -50,41 +51,41 @@ class DraftEditor(View, Generic[Draft, Row]):
 
     # -- of the editor --------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def find_row(self, urn: str) -> Row:
         """Return the edited row. Raises NotFound, and Conflict or Forbidden for one that pages cannot change."""
-        raise NotImplementedError
 
+    @abstractmethod
     def get_version(self, row: Row) -> int:
         """Return the version of a row."""
-        raise NotImplementedError
 
     def get_name(self, row: Row) -> str:
         """Return the name of a row."""
         return str(row)
 
+    @abstractmethod
     def begin_draft(self, row: Row | None) -> Draft:
         """Return the draft of a row as it is stored, or of a new one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_draft(self, data: QueryDict) -> Draft | None:
         """Return the draft that a form sent back, with its fields; None without a valid signature."""
-        raise NotImplementedError
 
+    @abstractmethod
     def run_verb(self, verb: str, argument: str) -> None:
         """Change the draft as a button says; an unknown one changes nothing."""
-        raise NotImplementedError
 
+    @abstractmethod
     def find_problems(self) -> tuple[Problem, ...]:
         """Return every problem that keeps the draft from being stored."""
-        raise NotImplementedError
 
+    @abstractmethod
     def store(self, *, by: Actor) -> Row:
         """Store the draft, as a new row or over `urn` at `version`. Raises Conflict, NotFound and Stale."""
-        raise NotImplementedError
 
+    @abstractmethod
     def render(self) -> HttpResponse:
         """Return the page, or for htmx the part that it asks for."""
-        raise NotImplementedError
 
     # -- of all editors -------------------------------------------------------------------------------------------
 

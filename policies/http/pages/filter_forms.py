@@ -38,6 +38,14 @@ def _build_choice(label: str, choices: Sequence[tuple[str, str]], everything: st
     )
 
 
+class UserUrnField(forms.CharField):
+    """The URN of somebody; a plain name is taken as a user name."""
+
+    def clean(self, value: Any) -> str:
+        """Return the URN, '' for an empty text."""
+        return user_urn(super().clean(value))
+
+
 class _SearchForm(forms.Form):
     q = forms.CharField(
         label="Search",
@@ -73,26 +81,18 @@ class PolicyFilterForm(_SearchForm):
         max_length=200,
         widget=forms.TextInput(attrs={"list": "privileges", "placeholder": "Any", "autocomplete": "off"}),
     )
-    actor = forms.CharField(
+    actor = UserUrnField(
         label="Actor",
         required=False,
         max_length=512,
         widget=forms.TextInput(attrs={"placeholder": "Name or URN", "autocomplete": "off"}),
     )
-    excluded = forms.CharField(
+    excluded = UserUrnField(
         label="Except",
         required=False,
         max_length=512,
         widget=forms.TextInput(attrs={"placeholder": "Name or URN", "autocomplete": "off"}),
     )
-
-    def clean_actor(self) -> str:
-        """Return the URN; a plain name is taken as a user name."""
-        return user_urn(self.cleaned_data["actor"])
-
-    def clean_excluded(self) -> str:
-        """Return the URN, as for `actor`."""
-        return user_urn(self.cleaned_data["excluded"])
 
 
 class WhyForm(forms.Form):

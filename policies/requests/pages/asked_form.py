@@ -13,7 +13,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils import timezone
 
-from policies.http.pages.filter_forms import user_urn
+from policies.http.pages.filter_forms import UserUrnField, user_urn
 from policies.models.people import GROUP_PREFIX
 from policies.models.policy import POLICY_PREFIX
 from policies.models.request import MAX_NOTE_LENGTH
@@ -113,7 +113,7 @@ class RequestForm(forms.Form):
         help_text="Its id or URN.",
         widget=forms.TextInput(attrs=_TEXT_INPUT),
     )
-    actor = forms.CharField(
+    actor = UserUrnField(
         label="For",
         required=False,
         max_length=_MAX_URN_LENGTH,
@@ -147,10 +147,6 @@ class RequestForm(forms.Form):
         if is_giving:
             self.fields["actor"].label = "Give to"
             self.fields["actor"].help_text = "User name or URN."
-
-    def clean_actor(self) -> str:
-        """Return the URN; a plain name is taken as a user name."""
-        return user_urn(self.cleaned_data["actor"])
 
     def clean(self) -> dict[str, Any]:
         """Return the values; a filter names at least one thing."""

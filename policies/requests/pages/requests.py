@@ -15,7 +15,7 @@ from django.urls import reverse
 from policies.engine.model import Actor
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages import list_and_form_pages
-from policies.http.pages.filter_forms import user_urn
+from policies.http.pages.filter_forms import UserUrnField
 from policies.http.pages.list_and_form_pages import Section, build_columns, page_view
 from policies.models import SubmittedRequest
 from policies.pdp import authorizer, database_clock
@@ -38,7 +38,7 @@ class _StateForm(forms.Form):
 class _WaitingForm(forms.Form):
     """Filters of what waits for the reader: for whom, about what, and how soon."""
 
-    actor = forms.CharField(
+    actor = UserUrnField(
         label="For",
         required=False,
         max_length=512,
@@ -56,10 +56,6 @@ class _WaitingForm(forms.Form):
         choices=[("", "Any time"), ("0", "Already"), ("1", "Within a day"), ("7", "Within a week")],
         error_messages={"invalid_choice": "There is no such time."},
     )
-
-    def clean_actor(self) -> str:
-        """Return the URN; a plain name is taken as a user name."""
-        return user_urn(self.cleaned_data["actor"])
 
 
 @page_view(signed_in)

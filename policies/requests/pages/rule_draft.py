@@ -19,9 +19,6 @@ _SALT = "policies.approval_rule"
 #: The prefix of the fields of what a rule is for, and of those of a step.
 FOR_PREFIX, STEP_PREFIX = "for-", "s{}-"
 
-#: The lists of things that a rule is for, each under the key that its picker has.
-FOR_LISTS = ("roles", "groups", "external_roles")
-
 _ENDS = {"any": None, "permanent": True, "timed": False}
 
 

@@ -41,7 +41,7 @@ AUTHZEN_ACTIONS = env.pairs("AUTHZEN_ACTIONS", default={})
 CUSTOM_PRIVILEGES = env.names("CUSTOM_PRIVILEGES")
 # Origin under which clients reach the site; absent: that of the request.
 PUBLIC_URL = env.origin("PUBLIC_URL")
-# Seconds for which access can be requested after a denial that a policy enforcement point was told of.
+# Seconds after a denial within which a policy enforcement point can ask for the access.
 DENIAL_SECONDS = env.integer("DENIAL_SECONDS", default=600, minimum=1)
 # Denials are always logged; of allowed decisions, this share.
 DECISION_LOG_SAMPLE = env.fraction("DECISION_LOG_SAMPLE", default=0.01)
@@ -106,7 +106,7 @@ REGISTRIES: dict[str, dict[str, str]] = {
         "grants": "catalog.cdap.grant_services.GrantDueChanges",
         "requests": "policies.requests.services.ending.RequestDueChanges",
     },
-    # What owns who has a group or role: objects with the methods of `policies.requests.request_sources.RequestSource`.
+    # Systems that own memberships or holders of roles: `policies.requests.request_sources.RequestSource`.
     "request_sources": {"warehouse": "catalog.external_roles.request_source.SOURCE"},
     # What people are told of: objects with the methods of `policies.events.sources.NoticeSource`.
     "notice_sources": {

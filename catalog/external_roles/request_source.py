@@ -10,7 +10,7 @@ from policies.requests.request_sources import AskedOfSource
 
 
 class WarehouseSource:
-    """External roles: declared in the catalog, and held by whom the newest export shows."""
+    """External roles: the catalog declares their holders, and the newest export shows them."""
 
     def find_shown(self, *, expected: Collection[AskedOfSource]) -> list[AskedOfSource]:
         """Return those that the last run of the role mapping check shows, if it began after they were asked for."""

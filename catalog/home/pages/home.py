@@ -108,7 +108,7 @@ def _build_requests(reader: Reader) -> dict[str, Any]:
 
 
 def _build_house(reader: Reader, user: User) -> dict[str, Any]:
-    """Return what administrators look at first: changes of the week, findings since the last visit, what ends."""
+    """Return the cards for administrators: changes of the week, findings since the last visit, and coming ends."""
     previous = visits.note_visit(user=user, now=reader.now)
     new_findings = findings.list_findings(states=findings.WAITING_STATES)
     if previous is not None:

@@ -1,4 +1,4 @@
-"""My access: the whole lists of which Home shows the first rows."""
+"""My access: whole lists, whose first rows stand on Home."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -127,7 +127,7 @@ class OwnEnding:
 
 
 def list_endings(reader: Reader, ways: Sequence[HeldWay]) -> list[OwnEnding]:
-    """Return what the reader has and what ends soon, the earliest first; two queries beside the ways."""
+    """Return the access of the reader that ends soon, the earliest first; two queries beside the ways."""
     items = endings.list_granted_items(actor=reader.actor, until=reader.soon)
     item_by_urn = {urn: item for item in reversed(items) for urn in endings.list_given_urns(item)}
     own_endings: list[OwnEnding] = [
@@ -267,7 +267,7 @@ _HOUSE_TITLES = {
 
 
 def count_through(ways: Iterable[HeldWay], names: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return each step by which ways reach somebody with the number of policies, most first."""
+    """Return the steps by which ways reach somebody, each with its number of policies, most first."""
     policies_by_token: dict[str, set[str]] = {}
     for way in ways:
         for token in way.through:

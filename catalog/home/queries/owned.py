@@ -33,7 +33,7 @@ class Reach:
 
 
 def list_owned(*, by: Actor) -> QuerySet[Any, Any]:
-    """Return what `by` or a group of it owns and `by` may view, first what most open requests are about.
+    """Return the entities that `by` or a group of it owns and `by` may view, those with most open requests first.
 
     Each row has urn, name and type, and the number of these requests in `waiting`.
     """

@@ -66,7 +66,7 @@ _DENIED_BY_POLICY = ApprovalVerdict(reason="policy_denied")
 
 
 def judge_approvals(presented: Sequence[PresentedApproval], *, by: Actor, now: datetime) -> list[ApprovalVerdict]:
-    """Return what is said of each approval, in order; one query, and two more where one should have helped."""
+    """Return the verdict on each approval, in order; one query, and two more where an approval should have helped."""
     stored_items = _load_items(question.approval for question in presented)
     return [_judge(question, stored_items.get(_read_token(question.approval)), by, now) for question in presented]
 
@@ -86,7 +86,7 @@ def _read_token(approval: Any) -> str:
 def _judge(
     question: PresentedApproval, stored_item: RequestTaskItem | None, by: Actor, now: datetime
 ) -> ApprovalVerdict:
-    """Return what is said of an approval. It counts for the account that asked for it and for its subject alone."""
+    """Return the verdict on an approval, which helps the account that asked for it and its subject alone."""
     if stored_item is None or by.urn not in (stored_item.task.by, stored_item.task.request.actor):
         return _UNVERIFIABLE
     if stored_item.item.state not in _PENDING_STATES | APPROVED_STATES:

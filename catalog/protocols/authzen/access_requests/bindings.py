@@ -66,7 +66,7 @@ def issue_id(digest: str, *, by: str, expires_at: datetime | None) -> str:
 
 
 def read_id(evaluation_id: str, digest: str, *, by: str) -> BoundDenial:
-    """Return what an id says; raises InvalidDenialBinding unless it was given to `by` for exactly this question."""
+    """Return the end in an id; raises InvalidDenialBinding unless `by` was given it for exactly this question."""
     body, _, signature = evaluation_id.rpartition(_SEPARATOR)
     signer, text = _get_signer(), _join(body, digest, by)
     keys = [signer.key, *signer.fallback_keys]

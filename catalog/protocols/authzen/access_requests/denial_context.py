@@ -92,7 +92,7 @@ def describe_answers(questions: Sequence[AnsweredQuestion], *, by: Actor) -> lis
 
 
 def describe_undecided(code: str) -> Context:
-    """Return what is said of a denial that no decision stands behind: it is in no log, and cannot be requested."""
+    """Return the context of a denial without a decision behind it: it is in no log, and cannot be requested."""
     return {"evaluated_at": format_time(database_clock.get_now()), "reason": code}
 
 

@@ -122,7 +122,7 @@ def _store(submission: Submission, key: str, digest: str, by: Actor) -> RequestT
 
 
 def _read_asked(submission: Submission) -> AskedBody:
-    """Return what is asked for as the room of requests reads it, with its problems at their places."""
+    """Return the items as the room of requests reads them, with their problems at their places."""
     platform, items = find_platform_privileges(), []
     for bound_item in submission.items:
         item = build_item(bound_item.privilege, bound_item.urn, platform)

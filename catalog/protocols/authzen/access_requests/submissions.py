@@ -221,7 +221,7 @@ def _find_until(members: RequestObject, sent_items: Sequence[Mapping[str, Any]])
 
 
 def _keep_client(body: SubmissionBody) -> Mapping[str, Any] | None:
-    """Return what is said of the caller, for the record: nothing of it is verified, so nothing follows from it."""
+    """Return the caller's words about itself, for the record: nobody verifies them, so nothing follows from them."""
     is_emergency = body.requested_access is not None and bool(body.requested_access.emergency)
     if body.client is None and not is_emergency:
         return None

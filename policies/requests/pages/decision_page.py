@@ -38,7 +38,7 @@ def build_context(request: SubmittedRequest, reader: Actor) -> dict[str, Any]:
     label, kind = wording.STATES[request.state]
     return {
         "access_request": request,
-        "title": "; ".join(wording.word_stored_item(item.document, names) for item in items),
+        "title": wording.word_stored_items((item.document for item in items), names),
         "state_label": label,
         "state_kind": kind,
         "facts": [

@@ -12,16 +12,14 @@ from policies.engine.model import Actor
 from policies.errors import NotFound
 from policies.http.guard import get_actor, signed_in
 from policies.http.pages.form_page import FormPage
-from policies.http.pages.list_and_form_pages import Section, form_view, redirect_with_message
+from policies.http.pages.list_and_form_pages import form_view, redirect_with_message
 from policies.http.pages.ways import word_until
 from policies.models import SubmittedRequest
 from policies.models.request import MAX_NOTE_LENGTH
-from policies.pdp import authorizer
 from policies.requests.pages import wording
+from policies.requests.pages.requests import SECTION
 from policies.requests.queries import requests
 from policies.requests.services import own_requests
-
-SECTION = Section("Requests", "requests")
 
 _DURATIONS = {"14": "2 weeks more", "90": "90 days more", "date": "Until a date"}
 
@@ -67,7 +65,7 @@ def renew_request(request: HttpRequest, urn: str) -> HttpResponse:
         title="Ask for more time",
         label="Send the request",
         section=SECTION,
-        subtitle=f"{_word_items(renewed)}, now {word_until(end, timezone.now())}.",
+        subtitle=f"{wording.load_title(renewed)}, now {word_until(end, timezone.now())}.",
         cancel_url=reverse("request", args=[urn]),
         template="requests/renew.html",
     )
@@ -81,9 +79,3 @@ def _find_until(end: datetime, duration: str, date: Any) -> datetime:
     if duration == "date":
         return datetime(date.year, date.month, date.day, tzinfo=UTC)
     return max(end, timezone.now()) + timedelta(days=int(duration))
-
-
-def _word_items(renewed: SubmittedRequest) -> str:
-    documents = [item.document for item in renewed.items.all()]
-    names = authorizer.load_names(urns=wording.list_item_urns(documents))
-    return "; ".join(wording.word_stored_item(document, names) for document in documents)

@@ -115,11 +115,7 @@ def _build_context(rows: Sequence[SubmittedRequest], actor: Actor) -> dict[str, 
 
 def _word_items(rows: Sequence[SubmittedRequest]) -> str:
     """Return what all of these requests ask for; '' without any."""
-    if not rows:
-        return ""
-    documents = [item.document for item in rows[0].items.all()]
-    names = authorizer.load_names(urns=wording.list_item_urns(documents))
-    return "; ".join(wording.word_stored_item(document, names) for document in documents)
+    return wording.load_title(rows[0]) if rows else ""
 
 
 def _word_sum(rows: Sequence[SubmittedRequest], actor: Actor) -> dict[str, Any]:

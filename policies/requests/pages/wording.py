@@ -12,6 +12,7 @@ from policies.engine.wording import word_time
 from policies.http.pages.ways import build_way
 from policies.models import RequestTrail, SubmittedRequest
 from policies.models.request import RequestState
+from policies.pdp import authorizer
 from policies.requests.items import ItemKind, RequestedItem, load_item
 
 #: State of a request or an item → label and kind of its badge.
@@ -88,6 +89,17 @@ def word_stored_item(document: Mapping[str, Any], names: Mapping[str, str]) -> s
         return word_item(load_item(document), names)
     except InvalidPolicy:
         return ", ".join(f"{name}: {value}" for name, value in document.items())
+
+
+def word_stored_items(documents: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> str:
+    """Return the items of a request in their order."""
+    return "; ".join(word_stored_item(document, names) for document in documents)
+
+
+def load_title(request: SubmittedRequest) -> str:
+    """Return the items of a request with the names that their reader may see; two queries."""
+    documents = [item.document for item in request.items.all()]
+    return word_stored_items(documents, authorizer.load_names(urns=list_item_urns(documents)))
 
 
 def list_item_urns(documents: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -180,7 +192,7 @@ def build_request_row(request: SubmittedRequest, names: Mapping[str, str], *, re
     moves = [line.time for line in request.trail.all() if line.what != RequestTrail.What.COMMENT]
     return {
         "urn": request.urn,
-        "title": "; ".join(word_stored_item(item.document, names) for item in items),
+        "title": word_stored_items((item.document for item in items), names),
         "actor": names.get(request.actor, request.actor),
         "end": word_end(request.until),
         "way": build_way(now=timezone.now(), until=request.until),
